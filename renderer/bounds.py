@@ -1,4 +1,4 @@
-"""True bounds, measured from the points themselves and never from an authored extent.
+"""True bounds and outline, measured from the points themselves and never from an authored extent.
 
 ``default`` and ``render`` purposes, visible prims, at the profile's time code; instances, point
 instancers and skinning are counted; points that are NaN or infinite are not.
@@ -15,19 +15,33 @@ from pxr import Gf, Usd, UsdGeom, UsdSkel
 from renderer.errors import AssetError
 from renderer.protocol import Budget
 
-Box = NDArray[np.float64]
-"""Shape (2, 3): minimum and maximum."""
+Points = NDArray[np.float64]
+"""Shape (n, 3)."""
 
 _PURPOSES = (UsdGeom.Tokens.default_, UsdGeom.Tokens.render)
 _PREDICATE = Usd.TraverseInstanceProxies(Usd.PrimDefaultPredicate)
 _MAX_INSTANCER_DEPTH = 16
+_CHUNK = 1 << 17
+
+
+def _directions() -> Points:
+    """Well spread unit vectors, the axes among them: a thing's outline is its outermost point along each."""
+    turns = np.arange(90) + 0.5
+    height, angle = 1 - 2 * turns / 90, np.pi * (1 + 5**0.5) * turns
+    ring = np.sqrt(1 - height**2)
+    spread = np.stack([ring * np.cos(angle), height, ring * np.sin(angle)], axis=1)
+    return np.concatenate([np.eye(3), -np.eye(3), spread])
+
+
+_DIRECTIONS = _directions()
 
 
 @dataclass
 class Measured:
-    """What was found; sizes in the units of the frame asked for."""
+    """What was found, in the frame asked for."""
 
-    box: Box | None
+    outline: Points | None
+    """Outermost points of everything drawn, along fixed directions; None where nothing is drawn."""
     meshes: int = 0
     points: int = 0
 
@@ -36,21 +50,40 @@ def _matrix(matrix: Gf.Matrix4d) -> NDArray[np.float64]:
     return np.array(matrix, dtype=np.float64)
 
 
-def _corners(box: Box) -> NDArray[np.float64]:
-    return np.array([[box[i, 0], box[j, 1], box[k, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
+def _corners(low: Points, high: Points) -> Points:
+    return np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
 
 
-def _box(points: NDArray[np.float64], matrix: NDArray[np.float64]) -> Box | None:
-    with np.errstate(all="ignore"):
-        moved = points @ matrix[:3, :3] + matrix[3, :3]
-    moved = moved[np.isfinite(moved).all(1)]
-    return np.array([moved.min(0), moved.max(0)]) if len(moved) else None
+def _outline(points: Points, matrix: NDArray[np.float64]) -> Points | None:
+    """The finite points that lie outermost along any of the directions, after ``matrix``."""
+    kept: list[Points] = []
+    for start in range(0, len(points), _CHUNK):
+        with np.errstate(all="ignore"):
+            moved = points[start : start + _CHUNK] @ matrix[:3, :3] + matrix[3, :3]
+            moved = moved[np.isfinite(moved).all(1) & (np.abs(moved) < 1e30).all(1)]
+        if len(moved) > len(_DIRECTIONS):
+            moved = moved[np.unique((moved @ _DIRECTIONS.T).argmax(0))]
+        kept.append(moved)
+    return _union(*kept) if any(len(one) for one in kept) else None
 
 
-def _union(one: Box | None, other: Box | None) -> Box | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return np.array([np.minimum(one[0], other[0]), np.maximum(one[1], other[1])])
+def _union(*outlines: Points | None) -> Points | None:
+    present = [one for one in outlines if one is not None and len(one)]
+    if not present:
+        return None
+    points = np.concatenate(present)
+    if len(points) > len(_DIRECTIONS):
+        points = points[np.unique((points @ _DIRECTIONS.T).argmax(0))]
+    return points
+
+
+def _implicit(prim: Usd.Prim, low: Points, high: Points) -> Points:
+    """Points around an implicit shape: a box's corners, or the round outline inscribed in them."""
+    if not prim.IsA(UsdGeom.Sphere) and not prim.IsA(UsdGeom.Capsule):
+        return _corners(low, high)
+    radius = (high - low).min() / 2
+    centre, half = (low + high) / 2, (high - low) / 2 - radius
+    return centre + radius * _DIRECTIONS + half * np.sign(_DIRECTIONS)
 
 
 class _Ruler:
@@ -61,9 +94,9 @@ class _Ruler:
         self.skinned: dict[str, tuple[UsdSkel.SkinningQuery, UsdSkel.SkeletonQuery]] = {}
         self.result = Measured(None)
 
-    def walk(self, root: Usd.Prim, to_frame: NDArray[np.float64], depth: int = 0, hidden: bool = True) -> Box | None:
+    def walk(self, root: Usd.Prim, to_frame: NDArray[np.float64], depth: int = 0, hidden: bool = True) -> Points | None:
         """Union of everything drawn below ``root``; ``to_frame`` maps world space to the frame."""
-        total: Box | None = None
+        total: Points | None = None
         prims = Usd.PrimRange(root, _PREDICATE)
         iterator = iter(prims)
         for prim in iterator:
@@ -92,14 +125,15 @@ class _Ruler:
             for target in binding.GetSkinningTargets():
                 self.skinned[str(target.GetPrim().GetPath())] = (target, skeleton)
 
-    def _gprim(self, prim: Usd.Prim, to_frame: NDArray[np.float64]) -> Box | None:
+    def _gprim(self, prim: Usd.Prim, to_frame: NDArray[np.float64]) -> Points | None:
         world = _matrix(self.xforms.GetLocalToWorldTransform(prim))
         self.result.meshes += bool(prim.IsA(UsdGeom.Mesh))
         if not prim.IsA(UsdGeom.PointBased):
             extent = UsdGeom.Boundable.ComputeExtentFromPlugins(UsdGeom.Boundable(prim), self.time)
             if extent is None or len(extent) != 2:
                 return None
-            return _box(_corners(np.array(extent, dtype=np.float64)), world @ to_frame)
+            low, high = np.array(extent, dtype=np.float64)
+            return _outline(_implicit(prim, low, high), world @ to_frame)
         points = UsdGeom.PointBased(prim).GetPointsAttr().Get(self.time)
         if points is None or not len(points):
             return None
@@ -116,16 +150,13 @@ class _Ruler:
             if transforms and query.ComputeSkinnedPoints(transforms, points, self.time):
                 world = _matrix(self.xforms.GetLocalToWorldTransform(skeleton.GetPrim()))
         array = np.array(points, dtype=np.float64)
-        box = _box(array, world @ to_frame)
-        if box is not None and prim.IsA(UsdGeom.Curves):
-            widths = UsdGeom.Curves(prim).GetWidthsAttr().Get(self.time)
-            if widths is not None and len(widths):
-                scale = float(np.linalg.norm((world @ to_frame)[:3, :3], axis=1).max())
-                half = float(np.nanmax(np.array(widths, dtype=np.float64))) * scale / 2
-                box = box + np.array([[-half] * 3, [half] * 3])
-        return box
+        if prim.IsA(UsdGeom.Curves) or prim.IsA(UsdGeom.Points):
+            widths = prim.GetAttribute("widths").Get(self.time)
+            half = float(np.nanmax(np.array(widths, dtype=np.float64))) / 2 if widths else 0.0
+            array = (array[:, None, :] + half * _corners(-np.ones(3), np.ones(3))[None]).reshape(-1, 3)
+        return _outline(array, world @ to_frame)
 
-    def _instancer(self, instancer: UsdGeom.PointInstancer, to_frame: NDArray[np.float64], depth: int) -> Box | None:
+    def _instancer(self, instancer: UsdGeom.PointInstancer, to_frame: NDArray[np.float64], depth: int) -> Points | None:
         if depth > _MAX_INSTANCER_DEPTH:
             raise AssetError(
                 "too_deep", "Point instancers are nested too deeply.", "Flatten the nesting of point instancers."
@@ -141,7 +172,7 @@ class _Ruler:
         matrices = np.array([_matrix(one) for one in transforms], dtype=np.float64).reshape(-1, 4, 4)
         keep = np.array(mask, dtype=bool) if mask else np.ones(len(indices), dtype=bool)
         world = _matrix(self.xforms.GetLocalToWorldTransform(instancer.GetPrim())) @ to_frame
-        total: Box | None = None
+        total: Points | None = None
         for index, target in enumerate(targets):
             prototype = self.stage.GetPrimAtPath(target)
             chosen = matrices[(indices == index) & keep]
@@ -150,16 +181,17 @@ class _Ruler:
             inverse = _matrix(self.xforms.GetLocalToWorldTransform(prototype).GetInverse())
             local = self.walk(prototype, inverse, depth + 1)
             if local is not None:
-                for matrix in chosen @ world:
-                    total = _union(total, _box(_corners(local), matrix))
+                for matrices_now in np.array_split(chosen @ world, max(1, len(chosen) * len(local) // _CHUNK)):
+                    spread = local @ matrices_now[:, :3, :3] + matrices_now[:, None, 3, :3]
+                    total = _union(total, _outline(spread.reshape(-1, 3), np.eye(4)))
         return total
 
 
 def measure(stage: Usd.Stage, time: Usd.TimeCode, to_rig: Gf.Matrix4d, budget: Budget) -> Measured:
-    """Bounds of all that is drawn, carried by ``to_rig``; ``box`` is None where nothing is.
+    """Outline of all that is drawn, carried by ``to_rig``.
 
     Raises :class:`AssetError` over the budget of points.
     """
     ruler = _Ruler(stage, time, budget)
-    ruler.result.box = ruler.walk(stage.GetPseudoRoot(), _matrix(to_rig))
+    ruler.result.outline = ruler.walk(stage.GetPseudoRoot(), _matrix(to_rig))
     return ruler.result

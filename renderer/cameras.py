@@ -1,7 +1,7 @@
 """Cameras from bounds: a pure function of the reference's measured size and the profile's views.
 
-The frame is the rig's: metres, right-handed, +Y up. The subject is framed by its eight bounding
-corners and not by a sphere, so a flat or a long thing fills the picture as well as a round one.
+The frame is the rig's: metres, right-handed, +Y up. The subject is framed by its outermost points
+and not by a sphere or a box, so that a flat, a long and a round thing each fill the picture.
 """
 
 from __future__ import annotations
@@ -24,47 +24,43 @@ _MAX_METRES = 1e9
 
 def resolve_cameras(
     views: Sequence[ViewSpec],
-    bounds_min: Vector,
-    bounds_max: Vector,
+    outline: NDArray[np.float64],
     *,
     aspect: float = 1.0,
     turn_degrees: float = 0.0,
 ) -> tuple[Camera, ...]:
-    """Frames the box from ``bounds_min`` to ``bounds_max`` (metres) for every view.
+    """Frames the points of ``outline``, shape (n, 3), metres, for every view.
 
     ``turn_degrees`` is added to every azimuth (a case's secret seed, alike for both roles). Raises
-    :class:`AssetError` when the box is empty, not finite or of an absurd size.
+    :class:`AssetError` when they are one point, not finite or of an absurd size.
     """
-    low, high = np.asarray(bounds_min, float), np.asarray(bounds_max, float)
-    size = high - low
-    if not np.isfinite([low, high]).all() or (size < 0).any() or not size.max() > _MIN_METRES:
+    size = np.ptp(outline, axis=0)
+    if not np.isfinite(outline).all() or not size.max() > _MIN_METRES:
         raise AssetError(
             "nothing_to_frame",
             "The asset has no measurable extent: its geometry is a single point, or none at all.",
             "Hand in an asset with visible geometry of more than a nanometre.",
         )
-    if np.abs([low, high]).max() > _MAX_METRES:
+    reach = float(np.abs(outline).max())
+    if reach > _MAX_METRES:
         raise AssetError(
             "absurd_size",
-            f"The asset reaches {np.abs([low, high]).max():.3g} metres from the origin.",
+            f"The asset reaches {reach:.3g} metres from the origin.",
             "Check the points, the transforms and metersPerUnit.",
         )
-    corners = np.array(
-        [[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])], float
-    )
-    return tuple(_resolve(view, corners, aspect, turn_degrees) for view in views)
+    return tuple(_resolve(view, outline, aspect, turn_degrees) for view in views)
 
 
-def _resolve(view: ViewSpec, corners: NDArray[np.float64], aspect: float, turn: float) -> Camera:
+def _resolve(view: ViewSpec, outline: NDArray[np.float64], aspect: float, turn: float) -> Camera:
     azimuth, elevation = math.radians(view.azimuth_degrees + turn), math.radians(view.elevation_degrees)
     backward = np.array(
         [math.sin(azimuth) * math.cos(elevation), math.sin(elevation), math.cos(azimuth) * math.cos(elevation)]
     )
     right = np.array([math.cos(azimuth), 0.0, -math.sin(azimuth)])
     up = np.cross(backward, right)
-    centre = (corners.min(0) + corners.max(0)) / 2
-    local = (corners - centre) @ np.array([right, up, backward]).T  # columns: right, up, towards the camera
-    radius = float(np.linalg.norm(corners - centre, axis=1).max())
+    centre = (outline.min(0) + outline.max(0)) / 2
+    local = (outline - centre) @ np.array([right, up, backward]).T  # columns: right, up, towards the camera
+    radius = float(np.linalg.norm(outline - centre, axis=1).max())
     if view.projection == "orthographic":
         half = max(float(np.abs(local[:, 1]).max()), float(np.abs(local[:, 0]).max()) / aspect) * view.margin
         shift, distance, height = np.zeros(2), 3 * radius, 2 * half
@@ -92,7 +88,7 @@ def _resolve(view: ViewSpec, corners: NDArray[np.float64], aspect: float, turn: 
 
 
 def _fit(local: NDArray[np.float64], tan_x: float, tan_y: float) -> tuple[NDArray[np.float64], float]:
-    """Shift in the picture plane and distance at which all corners just fit between the frame's sides.
+    """Shift in the picture plane and distance at which all outline just fit between the frame's sides.
 
     On each axis the frame is two half-spaces ``|x - shift| <= tangent * (distance - depth)``; the
     nearest distance at which a shift exists that satisfies both follows from adding them.

@@ -32,7 +32,9 @@ def _parameters(loaded: LoadedProfile, time_code: Usd.TimeCode) -> UsdImagingGL.
 class Painter:
     """Draws a neutralised stage under a profile. One instance a process: it owns the GL state."""
 
-    def __init__(self, stage: Usd.Stage, loaded: LoadedProfile, meters_per_unit: float, time_code: Usd.TimeCode) -> None:
+    def __init__(
+        self, stage: Usd.Stage, loaded: LoadedProfile, meters_per_unit: float, time_code: Usd.TimeCode
+    ) -> None:
         image = loaded.profile.image
         self._stage, self._loaded, self._meters_per_unit = stage, loaded, meters_per_unit
         self._rig = Rig(stage, loaded)
@@ -80,4 +82,3 @@ class Painter:
             f"Storm had not finished view {camera.name} after {profile.engine.max_passes} passes.",
             "Simplify the asset's materials and textures.",
         )
-

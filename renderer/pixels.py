@@ -63,6 +63,4 @@ def finish(halves: NDArray[np.uint16], look: Look, bit_depth: int) -> FinalImage
     levels = table(look.exposure_ev, bit_depth)[colour]
     alpha = np.nan_to_num(halves[:, :, 3].view(np.float16).astype(np.float32))
     data = levels.astype(np.uint8 if bit_depth == 8 else ">u2").tobytes()
-    return FinalImage(
-        data, float(np.clip(alpha, 0, 1).mean(dtype=np.float64)), int((~finite[:, :, :3]).any(-1).sum())
-    )
+    return FinalImage(data, float(np.clip(alpha, 0, 1).mean(dtype=np.float64)), int((~finite[:, :, :3]).any(-1).sum()))

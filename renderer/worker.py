@@ -110,17 +110,17 @@ def _render(job: Job, loaded: LoadedProfile, folder: Path, out: BinaryIO, clock:
     start = profile.engine.time_code
     time_code = Usd.TimeCode(stage.GetStartTimeCode() if start is None else start)
     measured = measure(stage, time_code, rig_from_stage(stage, scale), profile.budget)
-    if measured.box is None:
+    if measured.outline is None:
         empty = not any(True for _ in stage.Traverse())
         raise AssetError(
             "empty_stage" if empty else "no_geometry",
             "The stage has no prims." if empty else "The stage has no visible geometry of purpose default or render.",
             "Hand in an asset with visible geometry.",
         )
-    low, high = ((float(x), float(y), float(z)) for x, y, z in measured.box)
-    cameras = job.cameras or resolve_cameras(
-        profile.views, low, high, aspect=profile.image.width / profile.image.height
-    )
+    outline = measured.outline
+    low, high = ((float(x), float(y), float(z)) for x, y, z in (outline.min(0), outline.max(0)))
+    aspect = profile.image.width / profile.image.height
+    cameras = job.cameras or resolve_cameras(profile.views, outline, aspect=aspect)
     clock.lap("measure")
     painter = Painter(stage, loaded, scale, time_code)
     out.write(
@@ -183,9 +183,7 @@ def main(site: Path, profiles: Path) -> int:
     try:
         run(sys.stdin.buffer, out, site, profiles)
     except RendererError as error:
-        refusal = Refused(
-            code=error.code, message=error.message[:2000], remedy=error.remedy[:2000], fault=error.fault
-        )
+        refusal = Refused(code=error.code, message=error.message[:2000], remedy=error.remedy[:2000], fault=error.fault)
         out.write(encode_header(refusal))
         out.flush()
     # Storm's and the driver's own teardown can crash long after the last frame is out.
