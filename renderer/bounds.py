@@ -83,7 +83,8 @@ def _implicit(prim: Usd.Prim, low: Points, high: Points) -> Points:
         return _corners(low, high)
     radius = (high - low).min() / 2
     centre, half = (low + high) / 2, (high - low) / 2 - radius
-    return centre + radius * _DIRECTIONS + half * np.sign(_DIRECTIONS)
+    around: Points = centre + radius * _DIRECTIONS + half * np.sign(_DIRECTIONS)
+    return around
 
 
 class _Ruler:

@@ -189,8 +189,8 @@ def refuse_instancer_cycles(stage: Usd.Stage) -> None:
         for path, wanted in targets.items()
     }
     done: set[Sdf.Path] = set()
-    for start in below:
-        stack = [(start, iter(below[start]))]
+    for start, first in below.items():
+        stack = [(start, iter(first))]
         on_way = {start}
         while stack:
             path, rest = stack[-1]
