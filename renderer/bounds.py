@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from pxr import Gf, Usd, UsdGeom, UsdSkel
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdSkel
 
-from renderer.errors import AssetError
+from renderer.errors import AssetError, CaseError
 from renderer.protocol import Budget
 
 Points = NDArray[np.float64]
@@ -87,15 +87,36 @@ def _implicit(prim: Usd.Prim, low: Points, high: Points) -> Points:
     return around
 
 
-class _Ruler:
-    def __init__(self, stage: Usd.Stage, time: Usd.TimeCode, budget: Budget) -> None:
+class Ruler:
+    """Measures one stage at one time, in the frame that ``to_rig`` maps the stage's world to."""
+
+    def __init__(self, stage: Usd.Stage, time: Usd.TimeCode, to_rig: Gf.Matrix4d, budget: Budget) -> None:
         self.stage, self.time, self.budget = stage, time, budget
+        self.to_rig = _matrix(to_rig)
         self.xforms = UsdGeom.XformCache(time)
         self.skel = UsdSkel.Cache()
         self.skinned: dict[str, tuple[UsdSkel.SkinningQuery, UsdSkel.SkeletonQuery]] = {}
         self.result = Measured(None)
 
-    def walk(self, root: Usd.Prim, to_frame: NDArray[np.float64], depth: int = 0, hidden: bool = True) -> Points | None:
+    def measure(self) -> Measured:
+        """Outline of all that is drawn. Raises :class:`AssetError` over the budget of points."""
+        self.result = Measured(None)
+        self.result.outline = self._walk(self.stage.GetPseudoRoot(), self.to_rig)
+        return self.result
+
+    def focus(self, path: str) -> Points:
+        """Outline of one prim for a close-up. Raises :class:`CaseError` where there is nothing to see."""
+        prim = self.stage.GetPrimAtPath(path) if Sdf.Path.IsValidPathString(path) else None
+        outline = self._walk(prim, self.to_rig) if prim else None
+        if outline is None:
+            raise CaseError(
+                "focus_prim_missing",
+                f"The case's focus prim {path[:300]!r} is not in the reference, or shows nothing.",
+                "Correct focus_prims in the case file.",
+            )
+        return outline
+
+    def _walk(self, root: Usd.Prim, to_frame: NDArray[np.float64], depth: int = 0) -> Points | None:
         """Union of everything drawn below ``root``; ``to_frame`` maps world space to the frame."""
         total: Points | None = None
         prims = Usd.PrimRange(root, _PREDICATE)
@@ -105,7 +126,7 @@ class _Ruler:
                 self._bind(UsdSkel.Root(prim))
             if not prim.IsA(UsdGeom.Imageable):
                 continue
-            if hidden and UsdGeom.Imageable(prim).ComputeVisibility(self.time) == UsdGeom.Tokens.invisible:
+            if UsdGeom.Imageable(prim).ComputeVisibility(self.time) == UsdGeom.Tokens.invisible:
                 iterator.PruneChildren()
                 continue
             if not prim.IsA(UsdGeom.Boundable):
@@ -180,19 +201,9 @@ class _Ruler:
             if not prototype or not len(chosen):
                 continue
             inverse = _matrix(self.xforms.GetLocalToWorldTransform(prototype).GetInverse())
-            local = self.walk(prototype, inverse, depth + 1)
+            local = self._walk(prototype, inverse, depth + 1)
             if local is not None:
                 for matrices_now in np.array_split(chosen @ world, max(1, len(chosen) * len(local) // _CHUNK)):
                     spread = local @ matrices_now[:, :3, :3] + matrices_now[:, None, 3, :3]
                     total = _union(total, _outline(spread.reshape(-1, 3), np.eye(4)))
         return total
-
-
-def measure(stage: Usd.Stage, time: Usd.TimeCode, to_rig: Gf.Matrix4d, budget: Budget) -> Measured:
-    """Outline of all that is drawn, carried by ``to_rig``.
-
-    Raises :class:`AssetError` over the budget of points.
-    """
-    ruler = _Ruler(stage, time, budget)
-    ruler.result.outline = ruler.walk(stage.GetPseudoRoot(), _matrix(to_rig))
-    return ruler.result

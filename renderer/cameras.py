@@ -6,6 +6,7 @@ and not by a sphere or a box, so that a flat, a long and a round thing each fill
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 
@@ -20,6 +21,14 @@ Vector = tuple[float, float, float]
 
 _MIN_METRES = 1e-9
 _MAX_METRES = 1e9
+
+
+def turn_of_seed(seed: int | None) -> float:
+    """Degrees by which a case's secret seed turns every azimuth; 0 without one."""
+    if seed is None:
+        return 0.0
+    digest = hashlib.sha256(b"view_seed:%d" % seed).digest()
+    return int.from_bytes(digest[:4], "big") % 36000 / 100
 
 
 def resolve_cameras(

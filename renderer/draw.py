@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from pxr import CameraUtil, Gf, Tf, Usd, UsdImagingGL
 
 from renderer.errors import AssetError, EnvironmentFault
@@ -55,11 +53,6 @@ class Painter:
     def renderer_id(self) -> str:
         """The id that the engine answers with, not the one that it was asked for."""
         return str(self._engine.GetCurrentRendererId())
-
-    def frames(self, cameras: tuple[Camera, ...], pass_name: PassName) -> Iterator[tuple[Camera, FinalImage]]:
-        """One final image a camera, in order."""
-        for camera in cameras:
-            yield camera, self.frame(camera, pass_name)
 
     def frame(self, camera: Camera, pass_name: PassName) -> FinalImage:
         """Draws one image. Raises :class:`AssetError` where Storm never converges."""

@@ -36,3 +36,10 @@ class EnvironmentFault(RendererError):
 
 class AssetError(RendererError):
     """The asset cannot be shown; the fault of whoever made it."""
+
+
+class CaseError(RendererError):
+    """The case asks for what the reference does not have."""
+
+    def __init__(self, code: str, message: str, remedy: str) -> None:
+        super().__init__(code, message, remedy, "infrastructure")

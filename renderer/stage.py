@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from pxr import Ar, Pcp, Sdf, Tf, Usd, UsdGeom, UsdUtils
+from pxr import Ar, Pcp, Sdf, Tf, Usd, UsdGeom, UsdShade, UsdUtils
 
 from renderer.errors import AssetError
 from renderer.protocol import Budget, Note
@@ -59,7 +61,8 @@ class OpenedStage:
 
 
 def _unreadable(name: str, detail: str) -> AssetError:
-    detail = " ".join(detail.split())[-300:]
+    # Where in OpenUSD's own sources an error was raised says nothing to whoever handed the file in.
+    detail = re.sub(r"Error in '[^']*' at line \d+ in file \S+ : ", "", " ".join(detail.split()))[:300].strip()
     return AssetError(
         "unreadable_layer",
         f"OpenUSD cannot read {name[-120:]!r}{': ' + detail if detail else ''}.",
@@ -117,7 +120,8 @@ def asset_attributes(opened: OpenedStage) -> Iterator[tuple[Usd.Attribute, str, 
     """(attribute, path as authored, resolved path) of every file that a prim's attribute names."""
     for prim in every_prim(opened.stage):
         for attribute in prim.GetAuthoredAttributes():
-            if attribute.GetTypeName() != Sdf.ValueTypeNames.Asset:
+            # Cards of draw modes are never drawn here.
+            if attribute.GetTypeName() != Sdf.ValueTypeNames.Asset or attribute.GetNamespace() == "model":
                 continue
             value = attribute.Get(Usd.TimeCode.EarliestTime())
             if value is not None and value.path:
@@ -157,12 +161,26 @@ def every_prim(stage: Usd.Stage) -> Iterator[Usd.Prim]:
         yield from Usd.PrimRange(prototype, Usd.PrimIsActive)
 
 
-def count_prims(stage: Usd.Stage, budget: Budget) -> int:
-    """Prims as drawn, instances counted each time. Raises :class:`AssetError` over the budget."""
-    count = 0
+@dataclass
+class Census:
+    """What is on a stage, instances counted each time."""
+
+    prims: int = 0
+    materials: int = 0
+    textures: int = 0
+    """Texture readers, not files."""
+
+
+def take_census(stage: Usd.Stage, budget: Budget) -> Census:
+    """Counts what would be drawn. Raises :class:`AssetError` over the budget."""
+    census = Census()
     for prim in Usd.PrimRange.Stage(stage, Usd.TraverseInstanceProxies(Usd.PrimDefaultPredicate)):
-        count += 1
-        if count > budget.max_prims:
+        census.prims += 1
+        census.materials += bool(prim.IsA(UsdShade.Material))
+        if prim.IsA(UsdShade.Shader):
+            file = prim.GetAttribute("inputs:file")
+            census.textures += bool(file and file.HasAuthoredValue())
+        if census.prims > budget.max_prims:
             raise AssetError(
                 "too_many_prims",
                 f"The stage has more than {budget.max_prims:,} prims.",
@@ -174,7 +192,7 @@ def count_prims(stage: Usd.Stage, budget: Budget) -> int:
                 f"The prims are nested more than {_MAX_DEPTH} levels deep.",
                 "Flatten the hierarchy.",
             )
-    return count
+    return census
 
 
 def refuse_instancer_cycles(stage: Usd.Stage) -> None:

@@ -3,40 +3,23 @@
 from __future__ import annotations
 
 import os
-import platform
-import resource
 import sys
-import time
 from pathlib import Path
 from typing import BinaryIO
 
+from renderer.clock import Clock
 from renderer.errors import AssetError, EnvironmentFault, ProfileError, RendererError
 from renderer.intake import read_job
 from renderer.preflight import preflight
 from renderer.profile import LoadedProfile, load_profile
-from renderer.protocol import Cameras, Done, Facts, Frame, Hello, Job, Note, Refused, encode_header
+from renderer.protocol import Job, Refused, encode_header
 
-_MAX_NOTES = 200
 _GL_ENVIRONMENT = {
     "PYOPENGL_PLATFORM": "egl",
     # Storm compiles and pre-filters; nothing of it is kept between runs.
     "MESA_SHADER_CACHE_DISABLE": "true",
     "TF_ATTACH_DEBUGGER_ON_ERROR": "0",
 }
-
-
-class Clock:
-    """Seconds by stage of the work, for people."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        """Books the time since the last lap."""
-        now = time.perf_counter()
-        self.seconds[name] = round(self.seconds.get(name, 0.0) + now - self._last, 4)
-        self._last = now
 
 
 def _environment(site: Path) -> None:
@@ -74,106 +57,9 @@ def run(stdin: BinaryIO, out: BinaryIO, site: Path, profiles: Path) -> None:
     preflight(folder, job.root_layer, loaded.profile.budget)
     clock.lap("preflight")
     _environment(site)
-    _render(job, loaded, folder, out, clock)
+    from renderer.render import render
 
-
-def _render(job: Job, loaded: LoadedProfile, folder: Path, out: BinaryIO, clock: Clock) -> None:
-    import numpy
-    from pxr import Usd, UsdGeom
-
-    from renderer import egl
-    from renderer.bounds import measure
-    from renderer.cameras import resolve_cameras
-    from renderer.draw import Painter
-    from renderer.neutral import make_clay, neutralise
-    from renderer.pixels import srgb_decode
-    from renderer.rig import rig_from_stage
-    from renderer.stage import OpenedStage, count_prims, meters_per_unit, refuse_instancer_cycles
-
-    profile = loaded.profile
-    driver = egl.make_context(job.device)
-    version = ".".join(str(part) for part in Usd.GetVersion())
-    if version != profile.engine.usd_version:
-        raise EnvironmentFault(
-            "wrong_usd_version",
-            f"OpenUSD {version} runs; profile {profile.id} is pinned to {profile.engine.usd_version}.",
-            "Run set-up again.",
-        )
-    clock.lap("start")
-    opened = OpenedStage(folder, job.root_layer, profile.budget)
-    stage = opened.stage
-    scale = meters_per_unit(stage)
-    prims = count_prims(stage, profile.budget)
-    refuse_instancer_cycles(stage)
-    clock.lap("open")
-    notes = neutralise(opened)
-    start = profile.engine.time_code
-    time_code = Usd.TimeCode(stage.GetStartTimeCode() if start is None else start)
-    measured = measure(stage, time_code, rig_from_stage(stage, scale), profile.budget)
-    if measured.outline is None:
-        empty = not any(True for _ in stage.Traverse())
-        raise AssetError(
-            "empty_stage" if empty else "no_geometry",
-            "The stage has no prims." if empty else "The stage has no visible geometry of purpose default or render.",
-            "Hand in an asset with visible geometry.",
-        )
-    outline = measured.outline
-    low, high = ((float(x), float(y), float(z)) for x, y, z in (outline.min(0), outline.max(0)))
-    aspect = profile.image.width / profile.image.height
-    cameras = job.cameras or resolve_cameras(profile.views, outline, aspect=aspect)
-    clock.lap("measure")
-    painter = Painter(stage, loaded, scale, time_code)
-    out.write(
-        encode_header(
-            Hello(
-                usd_version=version,
-                renderer_id=painter.renderer_id,
-                python=platform.python_version(),
-                gl_vendor=driver.vendor,
-                gl_renderer=driver.renderer,
-                gl_version=driver.version,
-                numpy=numpy.__version__,
-            )
-        )
-    )
-    out.write(encode_header(Cameras(cameras=cameras, bounds_min=low, bounds_max=high)))
-    for pass_name in profile.image.passes:
-        if pass_name == "clay":
-            red, green, blue = (srgb_decode(level) for level in profile.look.clay_srgb)
-            make_clay(stage, (red, green, blue))
-        for camera, image in painter.frames(cameras, pass_name):
-            frame = Frame(
-                view=camera.name,
-                pass_name=pass_name,
-                width=profile.image.width,
-                height=profile.image.height,
-                bit_depth=profile.image.bit_depth,
-                coverage=image.coverage,
-                non_finite=image.non_finite,
-            )
-            out.write(encode_header(frame))
-            out.write(image.data)
-            out.flush()
-        clock.lap(f"draw_{pass_name}")
-    notes += [Note(code="draw_error", message=text) for text in painter.draw_errors]
-    notes += [Note(code="usd_warning", message=text) for text in opened.take_warnings(_MAX_NOTES)]
-    facts = Facts(
-        meters_per_unit=scale,
-        up_axis=str(UsdGeom.GetStageUpAxis(stage))[:20],
-        size_metres=(high[0] - low[0], high[1] - low[1], high[2] - low[2]),
-        prims=prims,
-        meshes=measured.meshes,
-        points=measured.points,
-        layers=len(opened.layers),
-        textures=0,
-        materials=0,
-        notes=tuple(notes[:_MAX_NOTES]),
-        notes_dropped=max(0, len(notes) - _MAX_NOTES),
-        seconds=clock.seconds,
-        peak_memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-    )
-    out.write(encode_header(Done(facts=facts)))
-    out.flush()
+    render(job, loaded, folder, out, clock)
 
 
 def main(site: Path, profiles: Path) -> int:
