@@ -46,11 +46,11 @@ def _requested(requested: str, paths: list[str]) -> str:
     if requested not in paths:
         raise SubmissionError(
             "root_layer_missing",
-            f"The submission has no file {ascii(requested[-200:])}.",
+            f"The submission has no file {requested[-200:]!a}.",
             "Name the root layer as a path relative to the submission.",
         )
     if PurePosixPath(requested).suffix.lower() not in USD_SUFFIXES:
         raise SubmissionError(
-            "no_usd_file", f"{ascii(requested[-200:])} is not a USD file.", f"Name one of {', '.join(USD_SUFFIXES)}."
+            "no_usd_file", f"{requested[-200:]!a} is not a USD file.", f"Name one of {', '.join(USD_SUFFIXES)}."
         )
     return requested

@@ -155,8 +155,7 @@ def _names(copy: _Copy, folder: int, prefix: str) -> Iterator[bytes]:
     """Names in a folder as raw bytes; the count is checked while listing, not afterwards."""
     room = copy.limits.max_files + copy.limits.max_folders
     try:
-        # scandir closes the descriptor that it gets, hence the duplicate.
-        with os.scandir(os.dup(folder)) as entries:
+        with os.scandir(folder) as entries:
             for count, entry in enumerate(entries):
                 if count >= room:
                     raise _refuse("too_many_files", f"{_shown(prefix)} has more than {room} entries.")
