@@ -40,14 +40,13 @@ def generate_key(private: Path) -> Path:
     """
     public = private.with_name(private.name + ".pub")
     signer = CryptoSigner.generate_ed25519()
-    secret = signer.private_bytes
-    key = load_pem_private_key(secret, None)
+    key = load_pem_private_key(signer.private_bytes, None)
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     try:
         private.parent.mkdir(parents=True, exist_ok=True)
         for path, mode, data in (
             (private, 0o600, secret),
-            (public, 0o644, key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)),
+            (public, 0o644, public_pem(signer)),
         ):
             with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "wb") as file:
                 file.write(data)
@@ -111,6 +110,7 @@ def load_public_key(path: Path) -> SSlibKey:
         raise KeyFault("key_unusable", f"{str(path)!r} is no public key in PEM form.", _MAKE_ONE) from error
 
 
-def public_pem(key: SSlibKey) -> str:
-    """The PEM text of a public key."""
-    return str(key.keyval["public"])
+def public_pem(signer: CryptoSigner) -> bytes:
+    """The PEM of the public half of a key that is in memory here."""
+    key = load_pem_private_key(signer.private_bytes, None).public_key()
+    return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
