@@ -15,6 +15,7 @@ from typing import Literal
 
 from renderer.protocol import Device
 from sandbox.backend import Backend, ProbeReport, RunReport, Usage
+from sandbox.bubblewrap import BubblewrapBackend
 from sandbox.errors import (
     BackendUnavailable,
     PromiseBroken,
@@ -45,6 +46,8 @@ def open_backend(
     """
     if name == "process":
         return UnsafeProcessBackend(find_runtime() if runtime is None else runtime, profiles)
+    if name == "bubblewrap":
+        return BubblewrapBackend(find_runtime() if runtime is None else runtime, profiles, device)
     raise BackendUnavailable("unknown_backend", f"There is no backend {name!r}.", "Use docker, bubblewrap or process.")
 
 
