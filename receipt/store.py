@@ -38,9 +38,14 @@ def check_id(what: str, value: str) -> str:
 class Staged:
     """An episode that nobody can see yet."""
 
-    def __init__(self, folder: Path, target: Path) -> None:
-        self.folder = folder
+    def __init__(self, private: Path, target: Path) -> None:
+        self.folder = private / "episode"
+        """What will be the episode's folder."""
+        self.scratch = private / "scratch"
+        """Room for copies of submissions; removed with the rest."""
         self.target = target
+        self.folder.mkdir(mode=0o755)
+        self.scratch.mkdir(mode=0o700)
 
     def write(self, relative: str, data: bytes) -> None:
         """Writes and flushes one new file. Raises :class:`StoreError` when the disk does not take it."""
@@ -60,7 +65,6 @@ class Staged:
             for folder in (*(one for one in self.folder.rglob("*") if one.is_dir()), self.folder):
                 _flush_folder(folder)
             self.target.parent.mkdir(exist_ok=True, mode=0o755)
-            self.folder.chmod(0o755)
             self.folder.rename(self.target)
             _flush_folder(self.target.parent)
             _flush_folder(self.target.parent.parent)
@@ -118,7 +122,7 @@ def stage(root: Path, case_id: str, episode_id: str) -> Iterator[Staged]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield Staged(folder, target)
     finally:
-        # After a commit the folder has its new name and there is nothing here to remove.
+        # After a commit the episode has its new name, and only scratch is left to remove.
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
 

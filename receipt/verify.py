@@ -24,7 +24,7 @@ from receipt.model import MAX_RECEIPT_BYTES, parse_receipt
 
 Question = Literal["authenticity", "integrity", "completeness", "identity"]
 QUESTIONS: tuple[Question, ...] = ("authenticity", "integrity", "completeness", "identity")
-_UNSIGNED = {"attestation.dsse.json", "verdict.json", "report.html", "judgment.json", "fixture-key.pub"}
+_UNSIGNED = {"attestation.dsse.json", "fixture-key.pub", "objective.json", "verdict.json", "report.html"}
 
 
 @dataclass(frozen=True)
