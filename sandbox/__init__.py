@@ -16,6 +16,7 @@ from typing import Literal
 from renderer.protocol import Device
 from sandbox.backend import Backend, ProbeReport, RunReport, Usage
 from sandbox.bubblewrap import BubblewrapBackend
+from sandbox.docker_engine import DockerBackend
 from sandbox.errors import (
     BackendUnavailable,
     PromiseBroken,
@@ -38,9 +39,19 @@ BackendName = Literal["docker", "bubblewrap", "process"]
 
 
 def open_backend(
-    name: BackendName, device: Device = "cpu", *, profiles: Path | None = None, runtime: Runtime | None = None
+    name: BackendName,
+    device: Device = "cpu",
+    *,
+    profiles: Path | None = None,
+    runtime: Runtime | None = None,
+    image: str | None = None,
+    engine_runtime: str | None = None,
 ) -> Backend:
-    """Opens a backend by name; ``profiles`` stands in for the project's own folder of profiles.
+    """Opens a backend by name.
+
+    ``profiles`` stands in for the project's own folder of profiles and ``runtime`` for what set-up made, for the
+    two backends of this machine; an image brings both. ``image`` (an ID of the trusted lock) and
+    ``engine_runtime`` (such as runsc) are the docker backend's.
 
     Raises :class:`BackendUnavailable` or :class:`RuntimeMissing` where this machine cannot run it.
     """
@@ -48,6 +59,8 @@ def open_backend(
         return UnsafeProcessBackend(find_runtime() if runtime is None else runtime, profiles)
     if name == "bubblewrap":
         return BubblewrapBackend(find_runtime() if runtime is None else runtime, profiles, device)
+    if name == "docker":
+        return DockerBackend(image, device, engine_runtime)
     raise BackendUnavailable("unknown_backend", f"There is no backend {name!r}.", "Use docker, bubblewrap or process.")
 
 
