@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from judge.acceptance.aggregate import Verdict
 from judge.acceptance.checks import MeasurableCheck
+from judge.acceptance.clients import ClientEvaluator
+from judge.acceptance.confirmation import AcceptanceRecord, Decision, JudgmentRecord, TechnicalFailure, decide, held_to
 from judge.acceptance.errors import AcceptanceCode, AcceptanceError
 from judge.acceptance.evidence import (
     AvailableEvidence,
@@ -25,6 +27,7 @@ from judge.acceptance.evidence import (
 )
 from judge.acceptance.instructions import JUDGE_INSTRUCTIONS
 from judge.acceptance.judgment import Judge, create_judge
+from judge.acceptance.measures import MeasuredEvaluator, Pair
 from judge.acceptance.ports import Evaluator, EvaluatorRequest, EvidenceAccess
 from judge.acceptance.reply import (
     CriterionCheck,
@@ -59,10 +62,13 @@ __all__ = [
     "SCHEMA_VERSION",
     "AcceptanceCode",
     "AcceptanceError",
+    "AcceptanceRecord",
     "AspectRatio",
     "AvailableEvidence",
+    "ClientEvaluator",
     "Criterion",
     "CriterionCheck",
+    "Decision",
     "DecodedMetadata",
     "Decoder",
     "Deliverable",
@@ -84,13 +90,19 @@ __all__ = [
     "JudgeError",
     "JudgeReport",
     "JudgeRequest",
+    "JudgmentRecord",
     "MeasurableCheck",
+    "MeasuredEvaluator",
     "OutputReference",
+    "Pair",
+    "TechnicalFailure",
     "UnavailableEvidence",
     "Verdict",
     "Versions",
     "create_judge",
+    "decide",
     "hash_image_bytes",
+    "held_to",
     "parse_request",
     "request_json",
 ]

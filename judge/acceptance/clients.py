@@ -27,6 +27,7 @@ from judge.calling import call, check_served_model, checked_usage
 from judge.errors import JudgeError, ReplyError
 from judge.ports import JudgeClient, LabelledImage, ProviderConfig, ProviderRequest, ProviderResponse
 from receipt.digests import canonical_json, sha256_hex
+from receipt.errors import FormatError
 
 T = TypeVar("T")
 
@@ -137,22 +138,25 @@ def provider_request(request: EvaluatorRequest, config: ProviderConfig) -> Provi
 def seal(request: ProviderRequest) -> ProviderRequest:
     """The request with the hash of everything in it.
 
-    :raises ReceiptError: ``not_canonical``: the model's settings are no plain JSON.
+    :raises JudgeError: ``settings_invalid``: the model's settings are no plain JSON.
     """
-    digest = sha256_hex(
-        canonical_json(
-            {
-                "instructions": request.instructions,
-                "context": request.untrusted_context,
-                "images": [{"label": image.label, "sha256": image.sha256} for image in request.images],
-                "response_schema": dict(request.response_schema),
-                "model": request.model,
-                "settings": dict(request.settings),
-                "timeout_seconds": request.timeout_seconds,
-            }
-        )
-    )
-    return replace(request, request_sha256=digest)
+    document = {
+        "instructions": request.instructions,
+        "context": request.untrusted_context,
+        "images": [{"label": image.label, "sha256": image.sha256} for image in request.images],
+        "response_schema": dict(request.response_schema),
+        "model": request.model,
+        "settings": dict(request.settings),
+        "timeout_seconds": request.timeout_seconds,
+    }
+    try:
+        return replace(request, request_sha256=sha256_hex(canonical_json(document)))
+    except FormatError as error:
+        raise JudgeError(
+            "settings_invalid",
+            f"The model's settings are no plain JSON: {error.message}",
+            "Use settings that JSON can carry.",
+        ) from error
 
 
 def _labelled(item: EvidenceItem, number: int) -> LabelledImage:

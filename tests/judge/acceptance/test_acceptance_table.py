@@ -30,4 +30,5 @@ def test_every_test_that_the_table_names_exists() -> None:
 def test_every_test_stands_in_the_table() -> None:
     named = {name for name, _ in ROW.findall(TABLE)}
     files = [path for path in sorted(HERE.glob("test_*.py")) if path != Path(__file__)]
+    files.append(ROOT / "tests" / "appliance" / "test_acceptance.py")
     assert {name for path in files for name in _tests(path)} <= named
