@@ -92,19 +92,24 @@ def fault_of(error: SandboxError, role: Role) -> ApplianceError:
     return ApplianceError(error.code, error.message, error.remedy, fault)
 
 
-def _require_self_test(plan: Plan, error: SandboxError) -> None:
+def draw_self_test(plan: Plan) -> RenderedRole:
+    """Draws a cube of our own in the plan's sandbox. Raises :class:`SandboxError`."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "selftest.usda"
         source.write_bytes(_SELF_TEST)
-        try:
-            asset = take_asset(source, Path(folder) / "staging", None)
-            _render_once(Plan(plan.backend, plan.loaded, plan.device), asset, "reference", None)
-        except SandboxError as broken:
-            raise InfrastructureFault(
-                "renderer_broken",
-                f"The renderer fails on its own self-test ({broken.code}), so {error.code} says nothing.",
-                "Run `render-judge doctor` on this machine.",
-            ) from broken
+        asset = take_asset(source, Path(folder) / "staging", None)
+        return _render_once(Plan(plan.backend, plan.loaded, plan.device), asset, "reference", None)
+
+
+def _require_self_test(plan: Plan, error: SandboxError) -> None:
+    try:
+        draw_self_test(plan)
+    except SandboxError as broken:
+        raise InfrastructureFault(
+            "renderer_broken",
+            f"The renderer fails on its own self-test ({broken.code}), so {error.code} says nothing.",
+            "Run `render-judge doctor` on this machine.",
+        ) from broken
 
 
 def _render_once(plan: Plan, asset: Asset, role: Role, cameras: Sequence[Camera] | None) -> RenderedRole:
