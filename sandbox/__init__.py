@@ -32,6 +32,7 @@ from sandbox.process import UnsafeProcessBackend
 from sandbox.promises import SENTENCES, Promise
 from sandbox.root_layer import choose_root_layer
 from sandbox.runtime import Runtime, find_runtime, read_images, runtime_folder
+from sandbox.self_check import CheckReport, Finding, self_check
 from sandbox.snapshot import Snapshot, SnapshotFile, SnapshotLimits, take_snapshot
 from sandbox.storm_files import StormFile, storm_files, storm_manifest, storm_patterns
 
@@ -69,6 +70,8 @@ __all__ = [
     "Backend",
     "BackendName",
     "BackendUnavailable",
+    "CheckReport",
+    "Finding",
     "ProbeReport",
     "Promise",
     "PromiseBroken",
@@ -91,6 +94,7 @@ __all__ = [
     "open_backend",
     "read_images",
     "runtime_folder",
+    "self_check",
     "storm_files",
     "storm_manifest",
     "storm_patterns",

@@ -21,7 +21,7 @@ from sandbox.conduct import conduct, conduct_probe
 from sandbox.errors import BackendUnavailable
 from sandbox.host_process import HostProcess
 from sandbox.limits import SCRATCH_BYTES, UID, limits_of
-from sandbox.process import find_program, renderer_arguments
+from sandbox.process import find_program, only_these, renderer_arguments
 from sandbox.promises import Promise
 from sandbox.runtime import Runtime, source_folder
 from sandbox.seccomp import bpf_program
@@ -128,10 +128,9 @@ class BubblewrapBackend:
         # The user inside owns nothing, so its one writable place is open to all: it is alone in there.
         words += ["--perms", "1777", "--size", str(SCRATCH_BYTES), "--tmpfs", WORK]
         words += ["--remount-ro", "/dev", "--remount-ro", "/"]
-        for name, value in (("PATH", _PROGRAM_PATH), ("HOME", WORK), ("TMPDIR", WORK), ("LANG", "C.UTF-8")):
-            words += ["--setenv", name, value]
         words += ["--chdir", WORK, "--hostname", "sandbox", "--seccomp", str(filter_fd), "--"]
-        return words + limits_of(budget).command("/usr/bin/prlimit") + _dropped(as_root)
+        variables = {"PATH": _PROGRAM_PATH, "HOME": WORK, "TMPDIR": WORK, "LANG": "C.UTF-8"}
+        return words + limits_of(budget).command("/usr/bin/prlimit") + _dropped(as_root) + only_these(variables)
 
 
 def _dropped(as_root: bool) -> list[str]:

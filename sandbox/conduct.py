@@ -11,7 +11,7 @@ from renderer.protocol import Budget, Done, Frame, Job, Refused
 from sandbox.backend import Exit, ProbeReport, RunReport, Usage, Worker
 from sandbox.errors import ProtocolBreach, RendererRefused, SandboxError
 from sandbox.exchange import exchange
-from sandbox.outcome import Ending, StoppedFor, failure_of
+from sandbox.outcome import BUDGET_CODES, Ending, StoppedFor, failure_of
 from sandbox.snapshot import Snapshot
 from sandbox.stream import LogTail, MessageReader, outgoing
 
@@ -120,11 +120,10 @@ def conduct_probe(start: Callable[[], Worker], budget: Budget, stdin: bytes) -> 
         inspection = worker.inspect()
         exchange(channel, iter([stdin] if stdin else []), watch.go_on)
         ending = watch.end(False)
-    if ending.stopped_for is not None or (ending.oom_kills or 0) > 0:
-        failure = failure_of(ending, budget)
-        if failure is not None:
-            failure.log_tail = log.text()
-            raise failure
+    failure = failure_of(ending, budget)
+    if failure is not None and failure.code in BUDGET_CODES:
+        failure.log_tail = log.text()
+        raise failure
     return ProbeReport(bytes(output), ending.exit_code, ending.signal, log.text(), inspection)
 
 

@@ -25,7 +25,7 @@ from sandbox.conduct import conduct, conduct_probe
 from sandbox.docker_worker import Container, engine_errors, remove_container
 from sandbox.errors import BackendUnavailable, RuntimeMissing
 from sandbox.limits import MAX_PROCESSES, SCRATCH_BYTES, UID, Limits, limits_of
-from sandbox.process import renderer_arguments
+from sandbox.process import only_these, renderer_arguments
 from sandbox.promises import Promise
 from sandbox.runtime import read_images
 from sandbox.seccomp import engine_profile
@@ -108,10 +108,10 @@ class DockerBackend:
         return Container(self._api, self._options(command, budget))
 
     def _options(self, command: list[str], budget: Budget) -> dict[str, Any]:
-        environment = ["PATH=/usr/bin:/bin", f"HOME={WORK}", f"TMPDIR={WORK}", "LANG=C.UTF-8"]
+        variables = {"PATH": "/usr/bin:/bin", "HOME": WORK, "TMPDIR": WORK, "LANG": "C.UTF-8"}
         return {
             "image": self.image,
-            "entrypoint": ["/usr/bin/env", "-i", *environment],
+            "entrypoint": only_these(variables),
             "command": command,
             "user": f"{UID}:{UID}",
             "working_dir": WORK,

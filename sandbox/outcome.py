@@ -16,6 +16,8 @@ from renderer.protocol import Budget
 from sandbox.errors import RunFailed
 
 StoppedFor = Literal["wall", "cpu", "memory"]
+BUDGET_CODES: Final = ("memory_exceeded", "cpu_exceeded", "disk_exceeded", "wall_exceeded", "stalled")
+"""Codes of the failures in which a budget ended the run, as against a crash or a kill."""
 _KILLS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 
 

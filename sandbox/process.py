@@ -45,6 +45,11 @@ def renderer_arguments(python: str, sources: str, site: str, profiles: str) -> l
     return [python, "-I", "-B", f"{sources}/renderer/__main__.py", "--site", site, "--profiles", profiles]
 
 
+def only_these(variables: dict[str, str]) -> list[str]:
+    """The words that start another command with exactly these variables, whatever was there before."""
+    return ["/usr/bin/env", "-i", *(f"{name}={value}" for name, value in variables.items())]
+
+
 def find_program(name: str, remedy: str) -> str:
     """The path of a program of the trusted side. Raises :class:`BackendUnavailable`."""
     # Not the caller's PATH: the actor may have had a hand in that.
