@@ -74,8 +74,7 @@ def decide(records: Sequence[JudgmentRecord]) -> AcceptanceRecord | None:
         return _outcome(records, None, "technical_failure")
     last = reports[-1]
     if len(reports) == 1:
-        confirms = last.verdict == "fail" and last.has_critical_defect
-        return None if confirms else _outcome(records, last.verdict, "single")
+        return None if last.has_critical_defect else _outcome(records, last.verdict, "single")
     if last.verdict == "unknown":
         return _outcome(records, "unknown", "unknown")
     if len(reports) == 2:

@@ -54,4 +54,5 @@ class JudgeReport(ContractModel):
 
     @property
     def has_critical_defect(self) -> bool:
+        """A critical check is a failed one, so the verdict is fail wherever this holds."""
         return any(check.severity == "critical" for check in self.criteria or ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -13,7 +14,6 @@ from typing import Any
 
 import PIL
 import pytest
-from PIL import Image
 
 from appliance.acceptance import RenderAccess, accept, build_request, image_id, judge_with_confirmation, read_block
 from appliance.case import Case
@@ -220,17 +220,18 @@ def test_a_request_about_other_bytes_than_the_receipts_is_refused_by_the_judge(e
     assert caught.value.code == "invalid_evidence"
 
 
-def test_a_decoder_that_fails_is_the_machines_fault(
-    evidence: TrustedRenderEvidence, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[: len(data) // 2], lambda data: b"GIF89a" + data], ids=["cut", "GIF"]
+)
+def test_a_render_that_does_not_decode_is_the_machines_fault(
+    evidence: TrustedRenderEvidence, damage: Callable[[bytes], bytes]
 ) -> None:
-    def broken(*_: object, **__: object) -> Image.Image:
-        raise OSError("no decoder")
-
-    monkeypatch.setattr(Image, "open", broken)
+    """The loader lets no such bytes through: this is the decoder failing, or memory."""
     image = evidence.image("candidate", "front.clay")
+    damaged = dataclasses.replace(evidence, images=(dataclasses.replace(image, data=damage(image.data)),))
     reference = ImageReference(id=image_id(image), content_hash=image.sha256)
     with pytest.raises(InfrastructureFault) as caught:
-        run(RenderAccess(evidence).resolve(reference, role="output", cancel=asyncio.Event()))
+        run(RenderAccess(damaged).resolve(reference, role="output", cancel=asyncio.Event()))
     assert caught.value.code == "render_undecodable"
 
 
