@@ -210,7 +210,7 @@ def _taken(source: Path, staging: Path, root_layer: str | None, role: str) -> As
 
 def require_known_image(backend: Backend) -> None:
     """An image must hold exactly this machine's renderer, profiles and Storm. Raises :class:`InfrastructureFault`."""
-    image = backend.describe().get("image_id")
+    image = backend.describe().get("image")
     if image is None:
         return
     if read_images().get(str(image)) != image_sha256(source_folder()):

@@ -1,0 +1,97 @@
+"""All of the project's own set-up, idempotent and quick when there is nothing to do.
+
+    python3 scripts/setup.py
+
+The environment in ``.venv``, the locked packages, Storm in ``.runtime``, an interpreter for it, and the
+programs that sandboxes need. Standard library only, Python 3.11 or newer. Exit code 4 with a remedy where
+this machine cannot be set up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import sys
+import venv
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from host import CHECKOUT, Missing, apt_install, end, run, say
+from interpreter import set_up_interpreter
+from storm_site import set_up_site
+
+VENV = CHECKOUT / ".venv"
+LOCK = CHECKOUT / "locks" / "trusted.txt"
+PYTHON = VENV / "bin" / "python"
+SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin"
+PROGRAMS = {"bwrap": "bubblewrap", "setpriv": "util-linux", "prlimit": "util-linux"}
+
+
+def runtime_folder() -> Path:
+    """The same rule that the appliance follows, for a checkout."""
+    named = os.environ.get("RENDER_JUDGE_RUNTIME")
+    return Path(named).absolute() if named else CHECKOUT / ".runtime"
+
+
+def set_up_venv() -> None:
+    """``.venv`` with exactly the locked packages and the project itself. Raises :class:`Missing`."""
+    wanted = hashlib.sha256(LOCK.read_bytes() + (CHECKOUT / "pyproject.toml").read_bytes() + sys.version.encode())
+    note = VENV / "set-up.stamp"
+    if note.is_file() and note.read_text(encoding="utf-8") == wanted.hexdigest():
+        return
+    if importlib.util.find_spec("ensurepip") is None or not _has_bundled_pip():
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        apt_install([f"python{version}-venv"], "A virtual environment")
+    say("making .venv")
+    if VENV.exists():
+        shutil.rmtree(VENV)
+    try:
+        venv.create(VENV, with_pip=False)
+        run([PYTHON, "-m", "ensurepip", "--upgrade", "--default-pip"])
+        say("installing the locked packages")
+        pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps"]
+        run([*pip, "--require-hashes", "--requirement", LOCK])
+        run([*pip, "--no-build-isolation", "--editable", CHECKOUT])
+    except OSError as error:
+        raise Missing(f".venv cannot be made: {error.strerror}.", "Check the disk and its permissions.") from error
+    note.write_text(wanted.hexdigest(), encoding="utf-8")
+
+
+def _has_bundled_pip() -> bool:
+    """Debian parts ensurepip's wheels from Python; the module can be there without them."""
+    try:
+        import ensurepip
+
+        return bool(ensurepip.version())
+    except Exception:
+        return False
+
+
+def set_up_programs() -> None:
+    """bubblewrap and the tools of util-linux. Raises :class:`Missing`."""
+    missing = sorted({package for name, package in PROGRAMS.items() if shutil.which(name, path=SYSTEM_PATH) is None})
+    if missing:
+        apt_install(missing, "The bubblewrap sandbox")
+
+
+def main() -> int:
+    """Runs every step in order; the exit code."""
+    if sys.version_info < (3, 11):
+        return end(Missing("render-judge needs Python 3.11 or newer.", "Run make with PYTHON=python3.11 or newer."))
+    runtime = runtime_folder()
+    try:
+        runtime.mkdir(parents=True, exist_ok=True)
+        set_up_venv()
+        set_up_programs()
+        set_up_site(runtime, [str(PYTHON), "-m", "pip", "--disable-pip-version-check"])
+        set_up_interpreter(runtime)
+    except Missing as error:
+        return end(error)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
