@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from OpenGL import GL
 from pxr import CameraUtil, Gf, Tf, Usd, UsdImagingGL
 
 from renderer.errors import AssetError, EnvironmentFault
@@ -13,11 +14,11 @@ from renderer.rig import Rig, camera_matrices
 
 
 def _parameters(loaded: LoadedProfile, time_code: Usd.TimeCode) -> UsdImagingGL.RenderParams:
-    look = loaded.profile.look
     params = UsdImagingGL.RenderParams()
     params.frame = time_code
     params.complexity = loaded.profile.engine.complexity
-    params.clearColor = Gf.Vec4f(*background_linear(look), 0)
+    # Storm's own image is premultiplied and laid over the framebuffer, which holds the background.
+    params.clearColor = Gf.Vec4f(0)
     params.colorCorrectionMode = "disabled"
     params.enableSceneLights = True
     params.enableUsdDrawModes = False
@@ -45,6 +46,20 @@ class Painter:
                 f"The profile's renderer {loaded.profile.engine.renderer_id} cannot be started.",
                 "Run set-up again; `render-judge doctor` says what is missing.",
             )
+        # Without a named AOV Storm presents a single sample, and every edge is a staircase.
+        if (
+            not self._engine.SetRendererAov("color")
+            or GL.glGetIntegerv(GL.GL_MAX_SAMPLES) < loaded.profile.engine.samples
+        ):
+            raise EnvironmentFault(
+                "no_multisampling",
+                f"The driver does not draw {loaded.profile.engine.samples} samples a pixel.",
+                "Use a driver with multisampling.",
+            )
+        # Exposure belongs to the profile, not to a camera of the submission's.
+        self._engine.SetRendererSetting("enableExposureCompensation", False)
+        # The environment lights; the ground behind the subject is the profile's plain colour.
+        self._engine.SetRendererSetting("domeLightCameraVisibility", False)
         self._engine.SetRenderBufferSize(Gf.Vec2i(image.width, image.height))
         self._engine.SetFraming(CameraUtil.Framing(Gf.Rect2i(Gf.Vec2i(0, 0), image.width, image.height)))
         self.draw_errors: list[str] = []

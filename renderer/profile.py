@@ -33,6 +33,8 @@ class Engine(Model):
     """Refinement complexity as usdview counts it: 1.0 draws subdivision cages, each 0.1 one level."""
     time_code: float | None = None
     """Time code to draw; absent means the stage's start time code where it has samples, else default."""
+    samples: Literal[4]
+    """Samples a pixel; 4 is what Storm takes on every driver here."""
     max_passes: int = Field(gt=0)
     """Calls of Render for one image before an endless convergence is called a fault."""
 
