@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, StringConstraints, ValidationError
 from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import Error as LibraryError
 from securesystemslib.signer import Key, Signer
 
 from receipt.digests import canonical_json
 from receipt.errors import FormatError, KeyFault, VerificationError
-from receipt.model import Frozen, Identifier, Sha256
+from receipt.model import Frozen, Identifier, Sha256, first_mistake
 from receipt.strict_json import parse_object
 
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:render-judge:trusted-render:v1"
 MAX_ENVELOPE_BYTES: Final = 8 << 20
+
+Time = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|\+00:00)$")]
+"""RFC 3339 in UTC."""
 
 
 class Digest(Frozen):
@@ -46,8 +49,8 @@ class Predicate(Frozen):
     episode_id: Identifier
     fixture: bool
     mode: Literal["trusted", "fixture"]
-    started: str = Field(max_length=40)
-    finished: str = Field(max_length=40)
+    started: Time
+    finished: Time
     host: dict[str, str]
     isolation: dict[str, Any]
     appliance_version: str
@@ -63,11 +66,19 @@ class Statement(Frozen):
 
 
 def sign(subjects: Mapping[str, str], predicate: Predicate, signers: Sequence[Signer]) -> bytes:
-    """The envelope's bytes. ``subjects`` maps each path to its SHA-256. Raises :class:`KeyFault`."""
-    statement = Statement(
-        subject=[Subject(name=name, digest=Digest(sha256=digest)) for name, digest in sorted(subjects.items())],
-        predicate=predicate,
-    )
+    """The envelope's bytes. ``subjects`` maps each path to its SHA-256.
+
+    Raises :class:`KeyFault` where a key does not sign, :class:`FormatError` for subjects that are none.
+    """
+    if not signers:
+        raise KeyFault("no_signer", "There is no key to sign with.", "Name a signing key.")
+    try:
+        statement = Statement(
+            subject=[Subject(name=name, digest=Digest(sha256=digest)) for name, digest in sorted(subjects.items())],
+            predicate=predicate,
+        )
+    except ValidationError as error:
+        raise FormatError("statement_malformed", f"The statement is wrong {first_mistake(error)}.") from error
     envelope = Envelope(canonical_json(statement.model_dump(mode="json", by_alias=True)), PAYLOAD_TYPE, {})
     # A signer may reach an HSM or a KMS and raise anything.
     try:
@@ -75,7 +86,53 @@ def sign(subjects: Mapping[str, str], predicate: Predicate, signers: Sequence[Si
             envelope.sign(signer)
     except Exception as error:
         raise KeyFault("signing_failed", f"Signing failed: {type(error).__name__}.", "Check the key's URI.") from error
-    return canonical_json(envelope.to_dict())
+    data = canonical_json(envelope.to_dict())
+    if len(data) > MAX_ENVELOPE_BYTES:
+        raise FormatError("envelope_too_big", "The attestation exceeds eight mebibytes.")
+    return data
+
+
+def read_envelope(data: bytes) -> Envelope:
+    """Parses an envelope without trusting it.
+
+    Raises :class:`FormatError`, and :class:`VerificationError` for a payload of another type.
+    """
+    value = parse_object(data, max_bytes=MAX_ENVELOPE_BYTES)
+    try:
+        # The library changes what it is given and leaks KeyError, TypeError and ValueError.
+        envelope = Envelope.from_dict(copy.deepcopy(value))
+    except (LibraryError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise FormatError("envelope_malformed", "The attestation is no DSSE envelope.") from error
+    if envelope.payload_type != PAYLOAD_TYPE:
+        raise VerificationError("payload_type", f"The envelope's payload type is not {PAYLOAD_TYPE}.")
+    return envelope
+
+
+def verify_signatures(envelope: Envelope, keys: Sequence[Key], threshold: int = 1) -> tuple[str, ...]:
+    """Ids of the pinned keys whose signatures hold, at least ``threshold`` of them.
+
+    A key counts once however often it is given: the key itself is what counts, not the id that
+    someone gave it. Raises :class:`VerificationError`.
+    """
+    pinned = {canonical_json(key.keyval): key for key in keys}
+    if threshold < 1 or len(pinned) < threshold:
+        raise VerificationError("no_key", f"Verification needs {max(threshold, 1)} trusted public keys.")
+    message = envelope.pae()
+    accepted = []
+    for key in pinned.values():
+        signature = envelope.signatures.get(key.keyid)
+        if signature is None:
+            continue
+        try:
+            key.verify_signature(signature, message)
+        except (LibraryError, ValueError, TypeError):
+            continue
+        accepted.append(key.keyid)
+    if len(accepted) < threshold:
+        raise VerificationError(
+            "signature_invalid", f"{len(accepted)} of the {threshold} signatures needed hold under the trusted keys."
+        )
+    return tuple(sorted(accepted))
 
 
 def open_envelope(data: bytes, keys: Sequence[Key], threshold: int = 1) -> tuple[Statement, tuple[str, ...]]:
@@ -84,38 +141,20 @@ def open_envelope(data: bytes, keys: Sequence[Key], threshold: int = 1) -> tuple
     Nothing of the payload is looked at before its signatures hold. Raises :class:`FormatError` or
     :class:`VerificationError`.
     """
-    value = parse_object(data, max_bytes=MAX_ENVELOPE_BYTES)
-    try:
-        # The library changes what it is given and leaks KeyError, TypeError and ValueError.
-        envelope = Envelope.from_dict(copy.deepcopy(value))
-        if envelope.payload_type != PAYLOAD_TYPE:
-            raise VerificationError("payload_type", f"The envelope's payload type is not {PAYLOAD_TYPE}.")
-    except (LibraryError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FormatError("envelope_malformed", "The attestation is no DSSE envelope.") from error
-    if threshold < 1 or len({key.keyid for key in keys}) < threshold:
-        raise VerificationError("no_key", f"Verification needs {max(threshold, 1)} trusted public keys.")
-    accepted = []
-    for key in {key.keyid: key for key in keys}.values():
-        signature = envelope.signatures.get(key.keyid)
-        if signature is None:
-            continue
-        try:
-            key.verify_signature(signature, envelope.pae())
-        except (LibraryError, ValueError, TypeError):
-            continue
-        accepted.append(key.keyid)
-    if len(accepted) < threshold:
-        raise VerificationError(
-            "signature_invalid", f"{len(accepted)} of the {threshold} signatures needed hold under the trusted keys."
-        )
-    return _statement(envelope.payload), tuple(sorted(accepted))
+    envelope = read_envelope(data)
+    key_ids = verify_signatures(envelope, keys, threshold)
+    return read_statement(envelope), key_ids
 
 
-def _statement(payload: bytes) -> Statement:
+def read_statement(envelope: Envelope) -> Statement:
+    """The envelope's statement; a claim until its signatures have been verified. Raises :class:`FormatError`."""
+    value = parse_object(envelope.payload, max_bytes=MAX_ENVELOPE_BYTES)
+    if (value.get("_type"), value.get("predicateType")) != (STATEMENT_TYPE, PREDICATE_TYPE):
+        raise FormatError("statement_type", "The statement is of another type, or its predicate is.")
     try:
-        statement = Statement.model_validate(parse_object(payload, max_bytes=MAX_ENVELOPE_BYTES))
+        statement = Statement.model_validate(value)
     except ValidationError as error:
-        raise FormatError("statement_malformed", f"The statement is wrong: {error.errors()[0]['msg']}.") from error
+        raise FormatError("statement_malformed", f"The statement is wrong {first_mistake(error)}.") from error
     names = [subject.name for subject in statement.subject]
     if len(set(names)) != len(names):
         raise FormatError("statement_malformed", "The statement names a subject twice.")

@@ -11,9 +11,10 @@ from pydantic import Field, ValidationError
 
 from receipt.digests import canonical_json
 from receipt.errors import FormatError
-from receipt.model import Frozen, Sha256
+from receipt.model import Frozen, Sha256, first_mistake
 from receipt.strict_json import parse_object
 
+SCHEMA: Final = "render-judge-diagnostics-v1"
 MAX_DIAGNOSTICS_BYTES: Final = 4 << 20
 
 
@@ -22,7 +23,7 @@ class RoleDiagnostics(Frozen):
 
     digest_kind: Literal["file", "folder"]
     asset_sha256: Sha256
-    root_layer: str
+    root_layer: str = Field(min_length=1, max_length=4096)
     pixel_sha256: dict[str, Sha256]
     """SHA-256 of the final pixels of each view, before PNG: comparable across zlib versions."""
     coverage: dict[str, float]
@@ -34,7 +35,7 @@ class RoleDiagnostics(Frozen):
 class Diagnostics(Frozen):
     """The whole file."""
 
-    schema_: Literal["render-judge-diagnostics-v1"] = Field(default="render-judge-diagnostics-v1", alias="schema")
+    schema_: Literal["render-judge-diagnostics-v1"] = Field(default=SCHEMA, alias="schema")
     reference: RoleDiagnostics
     candidate: RoleDiagnostics
 
@@ -49,7 +50,10 @@ def dump_diagnostics(diagnostics: Diagnostics) -> bytes:
 
 def parse_diagnostics(data: bytes) -> Diagnostics:
     """Reads a diagnostics file strictly. Raises :class:`FormatError`."""
+    value = parse_object(data, max_bytes=MAX_DIAGNOSTICS_BYTES)
+    if value.get("schema") != SCHEMA:
+        raise FormatError("diagnostics_schema", f"These are no diagnostics in schema {SCHEMA}.")
     try:
-        return Diagnostics.model_validate(parse_object(data, max_bytes=MAX_DIAGNOSTICS_BYTES))
+        return Diagnostics.model_validate(value)
     except ValidationError as error:
-        raise FormatError("diagnostics_malformed", f"The diagnostics are wrong: {error.errors()[0]['msg']}.") from error
+        raise FormatError("diagnostics_malformed", f"The diagnostics are wrong {first_mistake(error)}.") from error

@@ -47,8 +47,11 @@ def asset_digest(entries: Iterable[Entry], *, is_folder: bool, root_layer: str) 
 
     A single self-contained file: SHA-256 of its bytes. A folder: SHA-256 of the canonical JSON of
     its files with the root layer named, so that the same bytes opened at another layer differ.
+    Raises :class:`FormatError` for entries that are no asset.
     """
     listed = sorted(entries)
+    if not listed or (not is_folder and len(listed) != 1) or len({path for path, _, _ in listed}) != len(listed):
+        raise FormatError("asset_entries", "An asset is one file, or a folder of files with different paths.")
     if not is_folder:
         return AssetDigest("file", listed[0][2])
     files = [{"path": path, "size": size, "sha256": digest} for path, size, digest in listed]

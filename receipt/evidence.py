@@ -8,21 +8,20 @@ those very bytes, and keeps them; nothing is read again later.
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Final, Literal, NoReturn
 
 from receipt.digests import sha256_hex
 from receipt.errors import EvidenceError, PngError
-from receipt.model import MAX_RECEIPT_BYTES, RendererIdentity, Role, parse_receipt
+from receipt.files import open_folder, read_confined
+from receipt.model import MAX_RECEIPT_BYTES, ImageRecord, Receipt, RendererIdentity, Role, parse_receipt
 from receipt.places import require_apart, require_owned
-from receipt.png import DEFAULT_LIMITS, PngLimits, decode_png
+from receipt.png import DEFAULT_LIMITS, DecodedPng, PngLimits, decode_png
 
-_SEAL = object()
-_MAX_TOTAL_BYTES = 2 << 30
+MAX_TOTAL_BYTES: Final = 2 << 30
 
 
 @dataclass(frozen=True)
@@ -40,22 +39,42 @@ class EvidenceImage:
     bit_depth: Literal[8, 16]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class TrustedRenderEvidence:
-    """Everything that a judge may see. Only :func:`load_trusted_render_evidence` can build one."""
+    """Everything that a judge may see.
+
+    Only :func:`load_trusted_render_evidence` builds one: there is no constructor, ``replace`` and
+    ``pickle`` are refused, and what it hands out cannot change it.
+    """
 
     receipt_sha256: str
     case_id: str
     candidate_asset_sha256: str
     reference_asset_sha256: str
     fixture: bool
-    renderer: RendererIdentity
     images: tuple[EvidenceImage, ...]
-    seal: object = field(repr=False, compare=False)
+    renderer_json: str = field(repr=False)
+    """The receipt's ``renderer`` as JSON text."""
 
-    def __post_init__(self) -> None:
-        if self.seal is not _SEAL:
-            raise TypeError("evidence is built by load_trusted_render_evidence and by nothing else")
+    def __init__(self, *_: object, **__: object) -> None:
+        raise TypeError("evidence is built by load_trusted_render_evidence and by nothing else")
+
+    def __init_subclass__(cls, **_: object) -> None:
+        raise TypeError("evidence has no subclasses")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("evidence is loaded from a trusted folder, not from a pickle")
+
+    def __copy__(self) -> TrustedRenderEvidence:
+        return self
+
+    def __deepcopy__(self, _: object) -> TrustedRenderEvidence:
+        return self
+
+    @property
+    def renderer(self) -> RendererIdentity:
+        """Which renderer drew; a copy of its own each time, since settings are a plain dictionary."""
+        return RendererIdentity.model_validate_json(self.renderer_json)
 
     @property
     def view_ids(self) -> tuple[str, ...]:
@@ -63,12 +82,15 @@ class TrustedRenderEvidence:
         return tuple(image.view_id for image in self.images if image.role == "reference")
 
     def image(self, role: Role, view_id: str) -> EvidenceImage:
-        """The one picture of a role and view."""
-        return next(image for image in self.images if (image.role, image.view_id) == (role, view_id))
+        """The one picture of a role and view. Raises :class:`EvidenceError` where there is none."""
+        for image in self.images:
+            if (image.role, image.view_id) == (role, view_id):
+                return image
+        raise EvidenceError("image_unknown", f"The evidence has no {role} image of view {view_id}.")
 
 
 def load_trusted_render_evidence(
-    trusted_root: Path,
+    trusted_root: Path | str,
     *,
     expected_receipt_sha256: str,
     case_id: str,
@@ -82,12 +104,11 @@ def load_trusted_render_evidence(
     ``trusted_root`` is the canonical path of the folder that holds ``receipt.json``, owned by this
     process and writable by nobody else. Raises :class:`ReceiptError`, each refusal with its own code.
     """
-    if not trusted_root.is_absolute() or str(trusted_root) != os.path.realpath(trusted_root):
-        raise EvidenceError("root_not_canonical", "The evidence folder is not given by its canonical path.")
-    require_owned(trusted_root)
-    require_apart("evidence_root", trusted_root, actor_roots)
-    root = os.open(trusted_root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    folder = _canonical(trusted_root)
+    root = open_folder(folder)
     try:
+        require_owned(folder, root)
+        require_apart("evidence_root", folder, actor_roots)
         data = read_confined(root, "receipt.json", MAX_RECEIPT_BYTES)
         if sha256_hex(data) != expected_receipt_sha256:
             raise EvidenceError("receipt_hash", "The receipt is not the one that the render step announced.")
@@ -99,44 +120,79 @@ def load_trusted_render_evidence(
         ):
             if found != expected:
                 raise EvidenceError(code, f"The receipt is about {found}, not about {expected}.")
-        passes = view_passes(receipt.renderer.settings, {image.view_id for image in receipt.images})
-        images, total = [], 0
-        for record in receipt.images:
-            png = read_confined(root, record.path, limits.max_bytes)
-            total += len(png)
-            if total > _MAX_TOTAL_BYTES:
-                raise EvidenceError("evidence_too_big", "The images exceed two gibibytes in all.")
-            if sha256_hex(png) != record.sha256:
-                raise EvidenceError("image_hash", f"The image {record.path} is not the one in the receipt.")
-            try:
-                decoded = decode_png(png, limits)
-            except PngError as error:
-                raise EvidenceError(error.code, f"{record.path}: {error.message}") from error
-            images.append(
-                EvidenceImage(
-                    role=record.role,
-                    view_id=record.view_id,
-                    pass_name=passes.get(record.view_id),
-                    sha256=record.sha256,
-                    data=png,
-                    width=decoded.width,
-                    height=decoded.height,
-                    bit_depth=decoded.bit_depth,
-                )
-            )
+        images = load_images(receipt, lambda path: read_confined(root, path, limits.max_bytes), limits)
     finally:
         os.close(root)
-    _require_equal_sizes(images)
-    return TrustedRenderEvidence(
-        receipt_sha256=expected_receipt_sha256,
-        case_id=receipt.case_id,
-        candidate_asset_sha256=receipt.candidate_asset_sha256,
-        reference_asset_sha256=receipt.reference_asset_sha256,
-        fixture=receipt.fixture,
-        renderer=receipt.renderer,
-        images=tuple(images),
-        seal=_SEAL,
-    )
+    return _build(expected_receipt_sha256, receipt, images)
+
+
+def _canonical(trusted_root: Path | str) -> Path:
+    """The root as a path, if it is spelt the one way that leads through no link."""
+    text = os.fspath(trusted_root)
+    try:
+        canonical = os.path.isabs(text) and text == os.path.realpath(text)  # noqa: PTH117
+    except (OSError, ValueError):
+        canonical = False
+    if not canonical:
+        raise EvidenceError("root_not_canonical", "The evidence folder is not given by its canonical path.")
+    return Path(text)
+
+
+def _build(receipt_sha256: str, receipt: Receipt, images: tuple[EvidenceImage, ...]) -> TrustedRenderEvidence:
+    evidence = object.__new__(TrustedRenderEvidence)
+    values = {
+        "receipt_sha256": receipt_sha256,
+        "case_id": receipt.case_id,
+        "candidate_asset_sha256": receipt.candidate_asset_sha256,
+        "reference_asset_sha256": receipt.reference_asset_sha256,
+        "fixture": receipt.fixture,
+        "images": images,
+        "renderer_json": receipt.renderer.model_dump_json(),
+    }
+    for name, value in values.items():
+        object.__setattr__(evidence, name, value)
+    return evidence
+
+
+def load_images(
+    receipt: Receipt, read: Callable[[str], bytes], limits: PngLimits = DEFAULT_LIMITS
+) -> tuple[EvidenceImage, ...]:
+    """A receipt's pictures, hashed, decoded and paired, in its order; ``read`` gives a path's bytes.
+
+    Raises :class:`EvidenceError`.
+    """
+    passes = view_passes(receipt.renderer.settings, {image.view_id for image in receipt.images})
+    images, total = [], 0
+    for record in receipt.images:
+        data = read(record.path)
+        total += len(data)
+        if total > MAX_TOTAL_BYTES:
+            raise EvidenceError("evidence_too_big", "The images exceed two gibibytes in all.")
+        decoded = check_image(record, data, limits)
+        images.append(
+            EvidenceImage(
+                role=record.role,
+                view_id=record.view_id,
+                pass_name=passes.get(record.view_id),
+                sha256=record.sha256,
+                data=data,
+                width=decoded.width,
+                height=decoded.height,
+                bit_depth=decoded.bit_depth,
+            )
+        )
+    require_equal_sizes({(image.role, image.view_id): (image.width, image.height) for image in images})
+    return tuple(images)
+
+
+def check_image(record: ImageRecord, data: bytes, limits: PngLimits) -> DecodedPng:
+    """Decodes one picture whose hash is the receipt's. Raises :class:`EvidenceError`."""
+    if sha256_hex(data) != record.sha256:
+        raise EvidenceError("image_hash", f"The image {record.path} is not the one in the receipt.")
+    try:
+        return decode_png(data, limits)
+    except PngError as error:
+        raise EvidenceError(error.code, f"{record.path}: {error.message}") from error
 
 
 def view_passes(settings: Mapping[str, Any], view_ids: set[str]) -> Mapping[str, str]:
@@ -144,9 +200,9 @@ def view_passes(settings: Mapping[str, Any], view_ids: set[str]) -> Mapping[str,
 
     Raises :class:`EvidenceError` for a map that is there and does not fit the images.
     """
-    views = settings.get("views")
-    if views is None:
+    if "views" not in settings:
         return MappingProxyType({})
+    views = settings["views"]
     if not isinstance(views, dict) or set(views) != view_ids:
         raise EvidenceError("view_map", "The receipt's view map does not name exactly the views of its images.")
     passes: dict[str, str] = {}
@@ -158,42 +214,9 @@ def view_passes(settings: Mapping[str, Any], view_ids: set[str]) -> Mapping[str,
     return MappingProxyType(passes)
 
 
-def _require_equal_sizes(images: Sequence[EvidenceImage]) -> None:
-    sizes: dict[str, tuple[int, int]] = {}
-    for image in images:
-        size = (image.width, image.height)
-        if sizes.setdefault(image.view_id, size) != size:
-            raise EvidenceError("image_sizes", f"The two images of view {image.view_id} differ in size.")
-
-
-def read_confined(root: int, relative: str, limit: int) -> bytes:
-    """Reads a regular file below an open folder, following no link at any level.
-
-    Raises :class:`EvidenceError`.
-    """
-    *folders, name = relative.split("/")
-    opened: list[int] = []
-    try:
-        folder = root
-        for part in folders:
-            folder = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
-            opened.append(folder)
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-        opened.append(descriptor)
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-            raise EvidenceError("not_regular", f"{relative} is no plain file of its own.")
-        if status.st_size > limit:
-            raise EvidenceError("file_too_big", f"{relative} is larger than its limit of {limit} bytes.")
-        with os.fdopen(os.dup(descriptor), "rb") as file:
-            data = file.read(limit + 1)
-        if len(data) != status.st_size:
-            raise EvidenceError("file_changed", f"{relative} changed while it was read.")
-        return data
-    except FileNotFoundError as error:
-        raise EvidenceError("file_missing", f"{relative} is missing.") from error
-    except OSError as error:
-        raise EvidenceError("not_regular", f"{relative} cannot be opened as a plain file: {error.strerror}.") from error
-    finally:
-        for descriptor in opened:
-            os.close(descriptor)
+def require_equal_sizes(sizes: Mapping[tuple[Role, str], tuple[int, int]]) -> None:
+    """Both pictures of a view have one size; views may differ. Raises :class:`EvidenceError`."""
+    by_view: dict[str, tuple[int, int]] = {}
+    for (_, view_id), size in sizes.items():
+        if by_view.setdefault(view_id, size) != size:
+            raise EvidenceError("image_sizes", f"The two images of view {view_id} differ in size.")

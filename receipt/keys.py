@@ -13,8 +13,6 @@ from pathlib import Path
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
-    NoEncryption,
-    PrivateFormat,
     PublicFormat,
     load_pem_private_key,
     load_pem_public_key,
@@ -39,21 +37,27 @@ def generate_key(private: Path) -> Path:
     Returns the public key's path. Raises :class:`KeyFault`; an existing file is never overwritten.
     """
     public = private.with_name(private.name + ".pub")
-    signer = CryptoSigner.generate_ed25519()
-    key = load_pem_private_key(signer.private_bytes, None)
-    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    signer = ephemeral_signer()
+    written: list[Path] = []
     try:
-        private.parent.mkdir(parents=True, exist_ok=True)
-        for path, mode, data in (
-            (private, 0o600, secret),
-            (public, 0o644, public_pem(signer)),
-        ):
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "wb") as file:
+        if not private.parent.is_dir():
+            private.parent.mkdir(parents=True, mode=0o700)
+        for path, mode, data in ((private, 0o600, signer.private_bytes), (public, 0o644, public_pem(signer))):
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
+                written.append(path)
                 file.write(data)
-    except FileExistsError as error:
-        raise KeyFault("key_exists", f"{error.filename} exists already.", "Choose another path.") from error
-    except OSError as error:
-        raise KeyFault("key_unwritable", f"The key cannot be written: {error.strerror}.", "Check the path.") from error
+                os.fchmod(file.fileno(), mode)
+                file.flush()
+                os.fsync(file.fileno())
+    except (OSError, ValueError) as error:
+        # Half a pair is of no use, and would stand in the way of the next attempt.
+        for path in written:
+            path.unlink(missing_ok=True)
+        if isinstance(error, FileExistsError) and error.filename in (str(private), str(public)):
+            raise KeyFault("key_exists", f"{error.filename} exists already.", "Choose another path.") from error
+        raise KeyFault(
+            "key_unwritable", f"The key cannot be written to {str(private)!r}.", "Check the path."
+        ) from error
     return public
 
 
@@ -69,43 +73,63 @@ def load_signer(uri: str, public_key: Path | None = None) -> Signer:
     """A signer by URI, or by the plain path of a PEM file.
 
     A key that is in no file here (HSM, KMS, Vault) needs its public half as a PEM file. Raises
-    :class:`KeyFault` when the key cannot be used or others can read it.
+    :class:`KeyFault` when the key cannot be used, or others can read or replace it.
     """
     path = key_file(uri)
+    if path is None:
+        return _remote_signer(uri, public_key)
     try:
-        if path is None:
-            if public_key is None:
-                raise KeyFault(
-                    "key_public_missing", "A key outside this machine needs its public half.", "Give --public-key."
-                )
-            return Signer.from_priv_key_uri(uri, load_public_key(public_key))
-        with path.open("rb") as file:
-            if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+        return CryptoSigner(load_pem_private_key(_private_bytes(path), None))
+    except (ValueError, TypeError, UnsupportedAlgorithm, LibraryError) as error:
+        raise KeyFault("key_unusable", "The signing key is no key that can be used here.", _MAKE_ONE) from error
+
+
+def _private_bytes(path: Path) -> bytes:
+    try:
+        # Without O_NONBLOCK the opening of a FIFO would wait for its writer.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise KeyFault("key_unreadable", f"{str(path)!r} is no plain file.", _MAKE_ONE)
+            if status.st_mode & 0o077:
                 raise KeyFault(
                     "key_exposed", "Others on this machine can read the signing key.", f"Run: chmod 600 {path}"
                 )
-            data = file.read(_MAX_KEY_BYTES)
-        return CryptoSigner(load_pem_private_key(data, None))
-    except KeyFault:
-        raise
+            if status.st_uid not in (0, os.geteuid()):
+                raise KeyFault("key_not_owned", "The signing key belongs to someone else.", "Use a key of your own.")
+            if status.st_nlink != 1:
+                raise KeyFault("key_linked", "The signing key has a second name elsewhere.", "Remove the hard link.")
+            return file.read(_MAX_KEY_BYTES)
     except FileNotFoundError as error:
         raise KeyFault("key_missing", f"There is no signing key at {path}.", _MAKE_ONE) from error
-    except OSError as error:
-        raise KeyFault("key_unreadable", f"The signing key cannot be read: {error.strerror}.", _MAKE_ONE) from error
-    except (ValueError, TypeError, UnsupportedAlgorithm, LibraryError, ImportError) as error:
-        raise KeyFault("key_unusable", "The signing key is no key that can be used here.", _MAKE_ONE) from error
+    except (OSError, ValueError) as error:
+        raise KeyFault("key_unreadable", f"The signing key {str(path)!r} cannot be read.", _MAKE_ONE) from error
+
+
+def _remote_signer(uri: str, public_key: Path | None) -> Signer:
+    if public_key is None:
+        raise KeyFault("key_public_missing", "A key outside this machine needs its public half.", "Give --public-key.")
+    public = load_public_key(public_key)
+    # Behind these schemes stand other people's clients, each with exceptions of its own.
+    try:
+        return Signer.from_priv_key_uri(uri, public)
+    except Exception as error:
+        raise KeyFault(
+            "key_unusable",
+            f"The signing key's service cannot be used: {type(error).__name__}.",
+            "Check the URI and that the client for its scheme is installed.",
+        ) from error
 
 
 def load_public_key(path: Path) -> SSlibKey:
     """A public key from its PEM file. Raises :class:`KeyFault`."""
     try:
-        with path.open("rb") as file:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             data = file.read(_MAX_KEY_BYTES)
-        return SSlibKey.from_crypto(load_pem_public_key(data))
-    except OSError as error:
-        raise KeyFault(
-            "key_unreadable", f"The public key {str(path)!r} cannot be read: {error.strerror}.", "Check the path."
-        ) from error
+    except (OSError, ValueError) as error:
+        raise KeyFault("key_unreadable", f"The public key {str(path)!r} cannot be read.", "Check the path.") from error
+    try:
+        return SSlibKey.from_crypto(load_pem_public_key(data or b""))
     except (ValueError, TypeError, UnsupportedAlgorithm, LibraryError) as error:
         raise KeyFault("key_unusable", f"{str(path)!r} is no public key in PEM form.", _MAKE_ONE) from error
 

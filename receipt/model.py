@@ -23,7 +23,13 @@ Role = Literal["reference", "candidate"]
 class Frozen(BaseModel):
     """Frozen, strict about types, and closed: an unknown field is refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        json_schema_serialization_defaults_required=True,
+    )
 
 
 class RendererIdentity(Frozen):
@@ -84,6 +90,13 @@ def confined(path: str) -> bool:
     return str(PurePosixPath(path)) == path and not path.startswith("/") and ".." not in path.split("/") and path != "."
 
 
+def first_mistake(error: ValidationError) -> str:
+    """Where a document is wrong and why, in a few words, without its values."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"])[:200] or "its top"
+    return f"at {where}: {first['msg'][:200]}"
+
+
 def parse_receipt(data: bytes) -> Receipt:
     """Reads a receipt strictly. Raises :class:`FormatError` naming the field that is wrong."""
     value = parse_object(data, max_bytes=MAX_RECEIPT_BYTES)
@@ -92,9 +105,7 @@ def parse_receipt(data: bytes) -> Receipt:
     try:
         return Receipt.model_validate(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "its top"
-        raise FormatError("receipt_malformed", f"The receipt is wrong at {where}: {first['msg']}.") from error
+        raise FormatError("receipt_malformed", f"The receipt is wrong {first_mistake(error)}.") from error
 
 
 def dump_receipt(receipt: Receipt) -> bytes:

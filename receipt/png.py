@@ -17,12 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from receipt.errors import PngError
+from receipt.unfilter import PAETH, UP, unfilter
 
 SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 _CHANNELS: Final = {0: 1, 2: 3, 4: 2, 6: 4}
-_ALLOWED: Final = {b"IHDR", b"IDAT", b"IEND", b"gAMA", b"cHRM", b"sRGB", b"iCCP", b"cICP", b"sBIT", b"pHYs"}
+_FRAME: Final = {b"IHDR", b"IDAT", b"IEND"}
+_ANCILLARY: Final = {
+    b"gAMA": (4, 4),
+    b"cHRM": (32, 32),
+    b"sRGB": (1, 1),
+    b"iCCP": (4, 4 << 20),
+    b"cICP": (4, 4),
+    b"sBIT": (1, 4),
+    b"pHYs": (9, 9),
+}
+"""Colour and density chunks, the only others allowed, with the least and most bytes that each may have."""
+_ANIMATION: Final = {b"acTL", b"fcTL", b"fdAT"}
+_MAX_CHUNKS: Final = 1 << 16
 _LEVEL: Final = 6
-_UP: Final = 2
 
 
 @dataclass(frozen=True)
@@ -56,7 +68,7 @@ def encode_png(pixels: bytes, width: int, height: int, bit_depth: int) -> bytes:
         raise PngError("png_wrong_size", "The pixels do not fill a picture of this size.")
     rows = np.frombuffer(pixels, np.uint8).reshape(height, stride)
     filtered = np.empty((height, stride + 1), np.uint8)
-    filtered[:, 0] = _UP
+    filtered[:, 0] = UP
     filtered[0, 1:] = rows[0]
     np.subtract(rows[1:], rows[:-1], out=filtered[1:, 1:])
     header = struct.pack(">IIBBBBB", width, height, bit_depth, 2, 0, 0, 0)
@@ -93,6 +105,21 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     raise PngError("png_truncated", "The PNG has no end.")
 
 
+def _require_known(kind: bytes, body: bytes) -> None:
+    if kind in _FRAME:
+        return
+    if kind in _ANIMATION:
+        raise PngError("png_animated", "An animated PNG is no render.")
+    if kind == b"PLTE":
+        raise PngError("png_palette", "A PNG with a palette is no render.")
+    if kind not in _ANCILLARY:
+        raise PngError("png_chunk", f"The PNG has a chunk {kind!r} that no render needs.")
+    # Other readers interpret these chunks, so their size is held to the standard's here.
+    least, most = _ANCILLARY[kind]
+    if not least <= len(body) <= most:
+        raise PngError("png_chunk_size", f"The PNG's chunk {kind!r} has a wrong length.")
+
+
 def _header(body: bytes, limits: PngLimits) -> tuple[int, int, Literal[8, 16], int]:
     if len(body) != 13:
         raise PngError("png_header", "The PNG's header has a wrong length.")
@@ -118,9 +145,10 @@ def decode_png(data: bytes, limits: PngLimits = DEFAULT_LIMITS) -> DecodedPng:
     header: tuple[int, int, Literal[8, 16], int] | None = None
     compressed: list[bytes] = []
     last, seen = b"", set()
-    for kind, body in _chunks(data):
-        if kind not in _ALLOWED:
-            raise PngError("png_chunk", f"The PNG has a chunk {kind!r} that no render needs.")
+    for count, (kind, body) in enumerate(_chunks(data)):
+        if count >= _MAX_CHUNKS:
+            raise PngError("png_too_many_chunks", f"The PNG has more than {_MAX_CHUNKS} chunks.")
+        _require_known(kind, body)
         if (header is None) != (kind == b"IHDR"):
             raise PngError("png_chunk_order", "The PNG's header is not its first chunk, or comes twice.")
         if kind in seen and (kind != b"IDAT" or last != b"IDAT"):
@@ -157,41 +185,11 @@ def _inflate(data: bytes, expected: int) -> bytes:
 
 
 def _unfilter(raw: bytes, stride: int, height: int, bpp: int) -> bytes:
-    """Undoes the five row filters (PNG section 9); sums wrap at 256 by the type."""
     table = np.frombuffer(raw, np.uint8).reshape(height, stride + 1)
-    filters, rows = table[:, 0], table[:, 1:].copy()
-    if filters.max(initial=0) > 4:
+    filters = table[:, 0]
+    if filters.max(initial=0) > PAETH:
         raise PngError("png_filter", "The PNG uses a row filter that does not exist.")
-    if (filters == _UP).all():
-        return np.add.accumulate(rows, axis=0, dtype=np.uint8).tobytes()
-    previous = np.zeros(stride, np.uint8)
-    for index in range(height):
-        row = rows[index]
-        match filters[index]:
-            case 1:
-                row[:] = np.add.accumulate(row.reshape(-1, bpp), axis=0, dtype=np.uint8).reshape(-1)
-            case 2:
-                row += previous
-            case 3 | 4:
-                _sequential(row, previous, bpp, paeth=filters[index] == 4)
-        previous = row
-    return rows.tobytes()
-
-
-def _sequential(row: NDArray[np.uint8], previous: NDArray[np.uint8], bpp: int, *, paeth: bool) -> None:
-    """Average and Paeth depend on the sample just decoded, so they run sample by sample."""
-    out, above = row.tolist(), previous.tolist()
-    for i in range(len(out)):
-        left = out[i - bpp] if i >= bpp else 0
-        up = above[i]
-        if not paeth:
-            out[i] = (out[i] + (left + up) // 2) & 255
-            continue
-        corner = above[i - bpp] if i >= bpp else 0
-        guess = left + up - corner
-        a, b, c = abs(guess - left), abs(guess - up), abs(guess - corner)
-        out[i] = (out[i] + (left if a <= b and a <= c else up if b <= c else corner)) & 255
-    row[:] = out
+    return unfilter(filters, table[:, 1:], bpp).tobytes()
 
 
 def to_rgb8(image: DecodedPng) -> NDArray[np.uint8]:

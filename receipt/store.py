@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from receipt.errors import StoreError
-from receipt.model import ID_PATTERN
+from receipt.model import ID_PATTERN, confined
 from receipt.places import require_owned
 
 _STAGING = ".staging"
@@ -49,25 +49,36 @@ class Staged:
 
     def write(self, relative: str, data: bytes) -> None:
         """Writes and flushes one new file. Raises :class:`StoreError` when the disk does not take it."""
+        if not confined(relative):
+            raise StoreError(
+                "path_not_confined", f"{relative[:200]!r} is no path inside an episode.", "Use a normal relative path."
+            )
         path = self.folder / relative
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
             with path.open("xb") as file:
                 file.write(data)
+                os.fchmod(file.fileno(), 0o644)
                 file.flush()
                 os.fsync(file.fileno())
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise _disk(error) from error
 
     def commit(self) -> Path:
         """Makes the episode visible. Raises :class:`StoreError` when its name is taken."""
+        case = self.target.parent
         try:
+            if not any(self.folder.iterdir()):
+                # rename() replaces an empty folder, so what is renamed must never be one.
+                raise StoreError("episode_empty", "There is nothing in this episode.", "Write its files first.")
             for folder in (*(one for one in self.folder.rglob("*") if one.is_dir()), self.folder):
+                folder.chmod(0o755)
                 _flush_folder(folder)
-            self.target.parent.mkdir(exist_ok=True, mode=0o755)
+            case.mkdir(exist_ok=True, mode=0o755)
+            require_owned(case)
             self.folder.rename(self.target)
-            _flush_folder(self.target.parent)
-            _flush_folder(self.target.parent.parent)
+            _flush_folder(case)
+            _flush_folder(case.parent)
         except OSError as error:
             if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
                 raise _taken(self.target) from error
@@ -83,9 +94,11 @@ def _taken(target: Path) -> StoreError:
     )
 
 
-def _disk(error: OSError) -> StoreError:
-    code = "store_full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "store_unwritable"
-    return StoreError(code, f"The evidence store cannot be written: {error.strerror}.", "Check the disk and the path.")
+def _disk(error: OSError | ValueError) -> StoreError:
+    number = error.errno if isinstance(error, OSError) else None
+    code = "store_full" if number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else "store_unwritable"
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return StoreError(code, f"The evidence store cannot be written: {reason}.", "Check the disk and the path.")
 
 
 def _flush_folder(folder: Path) -> None:
@@ -113,18 +126,40 @@ def stage(root: Path, case_id: str, episode_id: str) -> Iterator[Staged]:
         staging = root / _STAGING
         staging.mkdir(exist_ok=True, mode=0o700)
         require_owned(staging)
-        _reap(staging)
-        folder = Path(tempfile.mkdtemp(prefix="e", dir=staging))
-        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as error:
+        private, lock = _claim(staging)
+    except (OSError, ValueError) as error:
         raise _disk(error) from error
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield Staged(folder, target)
+        yield _staged(private, target)
     finally:
         # After a commit the episode has its new name, and only scratch is left to remove.
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(private, ignore_errors=True)
         os.close(lock)
+
+
+def _staged(private: Path, target: Path) -> Staged:
+    try:
+        return Staged(private, target)
+    except OSError as error:
+        raise _disk(error) from error
+
+
+def _claim(staging: Path) -> tuple[Path, int]:
+    """A new private folder, and the descriptor whose lock says that its maker is alive.
+
+    The staging folder's own lock is held meanwhile: otherwise another process could take a folder
+    that is made and not yet locked for a dead one's.
+    """
+    gate = os.open(staging, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        _reap(staging)
+        folder = Path(tempfile.mkdtemp(prefix="e", dir=staging))
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    finally:
+        os.close(gate)
+    return folder, lock
 
 
 def _reap(staging: Path) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import struct
+import tracemalloc
 import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -65,24 +66,51 @@ def test_pillow_is_the_second_opinion_at_eight_bits(mode: str, width: int, heigh
         assert ours.tobytes() == pixels.tobytes()
 
 
-@pytest.mark.parametrize("kind", [0, 1, 2, 3, 4])
-@pytest.mark.parametrize("depth", [8, 16])
-def test_every_row_filter_is_undone(kind: int, depth: int) -> None:
-    """Filters are applied here sample by sample, straight from the standard's text."""
-    rng, bpp = np.random.default_rng(kind), 3 * depth // 8
-    rows = rng.integers(0, 256, (5, 4 * bpp), np.uint8).tolist()
+def filtered(rows: list[list[int]], kinds: list[int], bpp: int) -> bytes:
+    """Filters samples one by one, straight from the standard's text (section 9.2)."""
     raw = bytearray()
     for y, row in enumerate(rows):
         above = rows[y - 1] if y else [0] * len(row)
-        raw.append(kind)
+        raw.append(kinds[y])
         for x, value in enumerate(row):
             a, b = (row[x - bpp] if x >= bpp else 0), above[x]
             c = above[x - bpp] if x >= bpp else 0
             p = a + b - c
             paeth = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
-            raw.append((value - (0, a, b, (a + b) // 2, paeth)[kind]) % 256)
-    image = decode_png(build(header=(4, 5, depth, 2, 0, 0, 0), raw=bytes(raw)))
+            raw.append((value - (0, a, b, (a + b) // 2, paeth)[kinds[y]]) % 256)
+    return bytes(raw)
+
+
+@settings(deadline=None)
+@given(
+    width=st.integers(1, 9),
+    kinds=st.lists(st.integers(0, 4), min_size=1, max_size=9),
+    colour=st.sampled_from([0, 2, 4, 6]),
+    depth=st.sampled_from([8, 16]),
+    seed=st.integers(0, 2**32 - 1),
+)
+@example(width=7, kinds=[4] * 7, colour=2, depth=8, seed=0)
+@example(width=1, kinds=[3, 4, 3], colour=6, depth=16, seed=0)
+@example(width=9, kinds=[4], colour=0, depth=8, seed=0)
+@example(width=5, kinds=[2, 2, 2], colour=4, depth=16, seed=0)
+@example(width=5, kinds=[1, 0, 2], colour=2, depth=16, seed=0)
+def test_every_mixture_of_row_filters_is_undone(
+    width: int, kinds: list[int], colour: int, depth: int, seed: int
+) -> None:
+    height, bpp = len(kinds), {0: 1, 2: 3, 4: 2, 6: 4}[colour] * depth // 8
+    rows = np.random.default_rng(seed).integers(0, 256, (height, width * bpp), np.uint8).tolist()
+    raw = filtered(rows, kinds, bpp)
+    image = decode_png(build(header=(width, height, depth, colour, 0, 0, 0), raw=raw))
     assert image.pixels == bytes(value for row in rows for value in row)
+
+
+def test_sixteen_bits_come_back_where_pillow_would_lose_them() -> None:
+    """Pillow reads a 16-bit RGB file as 8 bits without a word, which is why the chunks are walked here."""
+    levels = np.arange(0, 65536, dtype=">u2")[: 65535 // 3 * 3]
+    pixels = levels.tobytes()
+    packed = encode_png(pixels, 257, 85, 16)
+    assert decode_png(packed).pixels == pixels
+    assert Image.open(io.BytesIO(packed)).tobytes() == (levels >> 8).astype(np.uint8).tobytes()
 
 
 BOMB = chunk(b"IDAT", zlib.compress(bytes(50_000_000)))
@@ -108,9 +136,18 @@ BOMB = chunk(b"IDAT", zlib.compress(bytes(50_000_000)))
         (build(header=(9000, 2, 8, 2, 0, 0, 0)), "png_dimensions"),
         (build(header=(8192, 8193, 8, 2, 0, 0, 0)), "png_dimensions"),
         (build(before=chunk(b"tEXt", b"a\0b")), "png_chunk"),
-        (build(before=chunk(b"acTL", bytes(8))), "png_chunk"),
+        (build(before=chunk(b"acTL", bytes(8))), "png_animated"),
+        (build(before=chunk(b"fcTL", bytes(26))), "png_animated"),
+        (build(after=chunk(b"fdAT", bytes(8))), "png_animated"),
+        (build(before=chunk(b"eXIf", bytes(8))), "png_chunk"),
+        (build(before=chunk(b"iTXt", bytes(8))), "png_chunk"),
+        (build(before=chunk(b"gAMA", bytes(5))), "png_chunk_size"),
+        (build(before=chunk(b"sRGB", b"")), "png_chunk_size"),
+        (build(before=chunk(b"sBIT", bytes(5))), "png_chunk_size"),
+        (build(before=chunk(b"iCCP", b"x\0\0")), "png_chunk_size"),
+        (build(idat=chunk(b"IDAT", b"") * 70_000), "png_too_many_chunks"),
         (build(before=chunk(b"tRNS", bytes(6))), "png_chunk"),
-        (build(before=chunk(b"PLTE", bytes(3))), "png_chunk"),
+        (build(before=chunk(b"PLTE", bytes(3))), "png_palette"),
         (build(after=chunk(b"zzZz", b"")), "png_chunk"),
         (build(end=chunk(b"IEND", b"x")), "png_chunk"),
         (build(after=chunk(b"gAMA", bytes(4))), "png_chunk_order"),
@@ -128,6 +165,7 @@ BOMB = chunk(b"IDAT", zlib.compress(bytes(50_000_000)))
         (build(raw=(b"\5" + bytes(6)) * 2), "png_filter"),
         (build().replace(b"IDAT", b"IDAT"[:3] + b"U"), "png_crc"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_no_strict_png_is_refused_by_name(data: bytes, code: str) -> None:
     with pytest.raises(PngError) as caught:
@@ -159,6 +197,31 @@ def test_any_bytes_raise_nothing_but_a_png_error(data: bytes) -> None:
     for candidate in (data, SIGNATURE + data, build(idat=chunk(b"IDAT", data))):
         with pytest.raises(PngError):
             decode_png(candidate)
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_a_foreign_png_with_changed_bytes_raises_nothing_but_a_png_error(data: st.DataObject) -> None:
+    """Checksums are put right again, so that what lies behind them is reached."""
+    chunks = [(b"IHDR", bytearray(GOOD[16:29])), (b"IDAT", bytearray(GOOD[41:-16])), (b"IEND", bytearray())]
+    for _ in range(data.draw(st.integers(1, 4))):
+        body = chunks[data.draw(st.integers(0, 1))][1]
+        body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        image = decode_png(SIGNATURE + b"".join(chunk(kind, bytes(body)) for kind, body in chunks))
+    except PngError as error:
+        assert error.code.startswith("png_")
+    else:
+        assert len(image.pixels) == image.width * image.height * image.channels * image.bit_depth // 8
+
+
+def test_a_bomb_costs_no_more_than_the_picture_it_claims_to_be() -> None:
+    tracemalloc.start()
+    with pytest.raises(PngError):
+        decode_png(build(idat=BOMB))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 << 20
 
 
 def test_limits_are_kept() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from receipt.digests import asset_digest, canonical_json, manifest_sha256, sha256_hex
@@ -89,10 +89,17 @@ def test_another_schema_is_refused(good: dict[str, Any], schema: object) -> None
     ("data", "code"),
     [
         (b"\xef\xbb\xbf{}", "json_bom"),
-        (b'{"a":1,"a":1}', "json_malformed"),
-        (b'{"a":{"b":1,"b":2}}', "json_malformed"),
+        (b'{"a":1,"a":1}', "json_duplicate_key"),
+        (b'{"a":{"b":1,"b":2}}', "json_duplicate_key"),
         (b'{"a":NaN}', "json_malformed"),
         (b'{"a":Infinity}', "json_malformed"),
+        (b'{"a":1e999}', "json_malformed"),
+        (b'{"a":-1e999}', "json_malformed"),
+        (b'{"a":"\\ud800"}', "json_malformed"),
+        (b'{"\\udfff":1}', "json_malformed"),
+        (b'{"a":' + b"9" * 5000 + b"}", "json_malformed"),
+        (b'{"a":"\t"}', "json_malformed"),
+        ('{"a":1}'.encode("utf-16"), "json_malformed"),
         (b"[]", "json_malformed"),
         (b"{} x", "json_malformed"),
         (b"\xff", "json_malformed"),
@@ -112,6 +119,29 @@ def test_json_that_could_mean_two_things_is_refused(data: bytes, code: str) -> N
 def test_any_bytes_raise_nothing_but_a_receipt_error(data: bytes) -> None:
     with pytest.raises(ReceiptError):
         parse_receipt(data)
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_a_receipt_with_anything_in_any_place_raises_nothing_but_a_receipt_error(
+    good: dict[str, Any], data: st.DataObject
+) -> None:
+    value = copy.deepcopy(good)
+    here: Any = value
+    while True:
+        key = data.draw(st.sampled_from(sorted(here) if isinstance(here, dict) else range(len(here))))
+        if not isinstance(here[key], dict | list) or not here[key] or data.draw(st.booleans()):
+            break
+        here = here[key]
+    scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20)
+    here[key] = data.draw(st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+    try:
+        receipt = parse_receipt(json.dumps(value).encode())
+        dump_receipt(receipt)
+    except ReceiptError as error:
+        assert error.code in {"receipt_malformed", "receipt_schema", "json_malformed", "json_too_deep", "not_canonical"}
+    else:
+        assert parse_receipt(dump_receipt(receipt)) == receipt
 
 
 def test_bytes_decide_and_equal_receipts_are_equal_bytes(good: dict[str, Any]) -> None:
@@ -138,6 +168,16 @@ def test_a_folders_digest_depends_on_names_bytes_and_root_layer_and_a_files_does
     assert len(others | {folder.sha256}) == 5
     single = asset_digest(entries[:1], is_folder=False, root_layer="a.usda")
     assert (single.kind, single.sha256) == ("file", sha256_hex(b"a"))
+
+
+@pytest.mark.parametrize(
+    ("entries", "is_folder"),
+    [([], True), ([], False), ([("a", 1, "0"), ("b", 1, "0")], False), ([("a", 1, "0"), ("a", 2, "1")], True)],
+)
+def test_what_is_no_asset_has_no_digest(entries: list[tuple[str, int, str]], is_folder: bool) -> None:
+    with pytest.raises(FormatError) as caught:
+        asset_digest(entries, is_folder=is_folder, root_layer="a")
+    assert caught.value.code == "asset_entries"
 
 
 @pytest.mark.parametrize("value", [float("nan"), 2**60, {"a": "\ud800"}, object()])
