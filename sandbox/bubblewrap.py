@@ -130,7 +130,12 @@ class BubblewrapBackend:
         words += ["--remount-ro", "/dev", "--remount-ro", "/"]
         words += ["--chdir", WORK, "--hostname", "sandbox", "--seccomp", str(filter_fd), "--"]
         variables = {"PATH": _PROGRAM_PATH, "HOME": WORK, "TMPDIR": WORK, "LANG": "C.UTF-8"}
-        return words + limits_of(budget).command("/usr/bin/prlimit") + _dropped(as_root) + only_these(variables)
+        return (
+            words
+            + limits_of(budget, self._device).command("/usr/bin/prlimit")
+            + _dropped(as_root)
+            + only_these(variables)
+        )
 
 
 def _dropped(as_root: bool) -> list[str]:

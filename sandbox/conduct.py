@@ -94,7 +94,9 @@ def conduct(
 def _report(reader: MessageReader, ending: Ending, budget: Budget, log: LogTail) -> RunReport:
     last, tail = reader.ending, log.text()
     if isinstance(last, Refused):
-        raise RendererRefused(last.code, last.message, last.remedy, fault=last.fault, log_tail=tail)
+        # Whose fault it is, is the sandbox's claim too; a second try costs little and may tell another story.
+        retry = last.fault == "infrastructure"
+        raise RendererRefused(last.code, last.message, last.remedy, fault=last.fault, retry=retry, log_tail=tail)
     failure = failure_of(ending, budget)
     if failure is not None:
         failure.log_tail = tail

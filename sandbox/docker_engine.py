@@ -64,14 +64,15 @@ class DockerBackend:
         """What was hashed in the image when it was built, by the trusted lock."""
         self._device: Device = device
         self._runtime = runtime
-        with engine_errors("to connect"):
-            self._api = docker.APIClient(
-                base_url=os.environ.get("DOCKER_HOST") or None, version="auto", timeout=_TIMEOUT_SECONDS
-            )
-            found = self._api.inspect_image(self.image)  # type: ignore[no-untyped-call]
-        if found["Id"] != self.image:
-            raise BackendUnavailable("image_missing", "The engine has another image by that name.", "Build it again.")
-        reap(self._api)
+        with contextlib.closing(_connect("auto")) as api:
+            self._version = str(api.api_version)
+            with engine_errors("to look for the image"):
+                found = api.inspect_image(self.image)  # type: ignore[no-untyped-call]
+            if found["Id"] != self.image:
+                raise BackendUnavailable(
+                    "image_missing", "The engine has another image by that name.", "Build it again."
+                )
+            reap(api)
 
     @property
     def name(self) -> str:
@@ -100,12 +101,9 @@ class DockerBackend:
         command = [PYTHON, "-I", "-B", "-c", source]
         return conduct_probe(lambda: self._start(command, budget), budget, stdin)
 
-    def close(self) -> None:
-        """Closes the connections to the engine."""
-        self._api.close()
-
     def _start(self, command: list[str], budget: Budget) -> Container:
-        return Container(self._api, self._options(command, budget))
+        # A connection of its own for each run: it ends with it, and threads share nothing.
+        return Container(_connect(self._version), self._options(command, budget))
 
     def _options(self, command: list[str], budget: Budget) -> dict[str, Any]:
         variables = {"PATH": "/usr/bin:/bin", "HOME": WORK, "TMPDIR": WORK, "LANG": "C.UTF-8"}
@@ -128,7 +126,7 @@ class DockerBackend:
     def _host_config(self, limits: Limits, memory_bytes: int) -> HostConfig:
         gpu = [DeviceRequest(count=-1, capabilities=[["gpu", "graphics"]])] if self._device == "gpu" else None
         return HostConfig(
-            version=self._api.api_version,
+            version=self._version,
             network_mode="none",
             read_only=True,
             cap_drop=["ALL"],
@@ -147,6 +145,13 @@ class DockerBackend:
             oom_score_adj=500,
             runtime=self._runtime,
             device_requests=gpu,
+        )
+
+
+def _connect(version: str) -> docker.APIClient:
+    with engine_errors("to connect"):
+        return docker.APIClient(
+            base_url=os.environ.get("DOCKER_HOST") or None, version=version, timeout=_TIMEOUT_SECONDS
         )
 
 

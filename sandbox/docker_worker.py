@@ -93,7 +93,7 @@ class Container:
     """A container that was created and is attached to before it starts, so that no byte is missed."""
 
     def __init__(self, api: docker.APIClient, options: dict[str, Any]) -> None:
-        """Creates, attaches and starts. Raises :class:`BackendUnavailable`, and leaves nothing behind then."""
+        """Creates, attaches and starts; ``api`` becomes its own. Raises :class:`BackendUnavailable`."""
         self._api = api
         self._exit: Exit | None = None
         self._oom_kills: int | None = None
@@ -102,9 +102,10 @@ class Container:
         self._counting = threading.Thread(target=self._count, name="sandbox-counters", daemon=True)
         self._attached: Any = None
         self._closed = False
-        with engine_errors("to create a container"):
-            self._id = str(api.create_container(**options)["Id"])
+        self._id = ""
         try:
+            with engine_errors("to create a container"):
+                self._id = str(api.create_container(**options)["Id"])
             with engine_errors("to start a container"):
                 wanted = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
                 self._attached = api.attach_socket(self._id, params=wanted)
@@ -173,9 +174,11 @@ class Container:
             for thing in things:
                 with contextlib.suppress(OSError, ValueError, AttributeError):
                     thing.close()
-        remove_container(self._api, self._id)
+        if self._id:
+            remove_container(self._api, self._id)
         if self._counting.is_alive():
             self._counting.join(_JOIN_SECONDS)
+        self._api.close()
 
 
 def remove_container(api: docker.APIClient, identity: str) -> None:

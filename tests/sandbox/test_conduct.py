@@ -105,9 +105,6 @@ ENDINGS = {
     "output_flood": (f"{READ}{SAY}\nwhile True: os.write(1, bytes(1 << 20))", "protocol_bad_header"),
     "log_flood": ("import os\nwhile True: os.write(2, b'x' * (1 << 16))", "protocol_log_flood"),
     "large_file": (f"{READ}{LARGE_FILE}", "disk_exceeded"),
-        f"{READ}signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\nos.truncate(os.open('f', os.O_CREAT | os.O_WRONLY), 1 << 40)",
-        "disk_exceeded",
-    ),
 }
 
 
