@@ -6,6 +6,7 @@ receipt. A provider's fault keeps the evidence, and gives no score.
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -37,6 +38,7 @@ from renderer.profile import LoadedProfile, load_profile
 from sandbox import Backend, SandboxError, open_backend, read_images, self_check
 from sandbox.runtime import runtime_folder, source_folder
 
+_LOG = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 FIXTURE_WARNING = "Fixture mode: the receipt is labelled fixture and signed with a key that is thrown away."
 PROCESS_WARNING = "UNSAFE: the process backend does not isolate; never give it a submission that is not your own."
@@ -53,6 +55,13 @@ def run_episode(request: EpisodeRequest, progress: Progress = lambda _: None) ->
         return failed(UsageError(error.code, error.message, error.remedy), warnings)
     except (SandboxError, ReceiptError, RendererError) as error:
         return failed(InfrastructureFault(error.code, error.message, error.remedy), warnings)
+    except Exception as error:
+        # A mistake of ours must not read as anything about a submission, and never as a score.
+        _LOG.exception("The appliance failed")
+        fault = InfrastructureFault(
+            "internal_error", f"The appliance itself failed: {type(error).__name__}.", "Report this with its log."
+        )
+        return failed(fault, warnings)
 
 
 def _warnings(request: EpisodeRequest) -> tuple[str, ...]:
@@ -114,13 +123,7 @@ class _Episode:
         backend = open_backend(self.request.sandbox, self.request.device)
         require_known_image(backend)
         if self.request.mode == "trusted":
-            report = self_check(backend, profile.profile.budget)
-            if not report.passed:
-                raise InfrastructureFault(
-                    "self_check_failed",
-                    f"The {backend.name} sandbox does not keep its promises: {report.first_failure}.",
-                    "Run `render-judge doctor`.",
-                )
+            self_check(backend).require()
         return Plan(backend, profile, self.request.device, case.focus_prims, case.view_seed)
 
     def _render(self, plan: Plan, loaded: LoadedCase, staged: Staged) -> tuple[RenderedRole, RenderedRole]:

@@ -122,12 +122,12 @@ def predicate(episode_id: str = "ep-1", fixture: bool = True) -> attestation.Pre
     )
 
 
-def _facts(digest: str, views: list[str]) -> RoleDiagnostics:
+def _facts(role: Role, digest: str, views: tuple[str, ...], picture: Callable[[Role, str], Picture]) -> RoleDiagnostics:
     return RoleDiagnostics(
         digest_kind="file",
         asset_sha256=digest,
         root_layer="a.usda",
-        pixel_sha256=dict.fromkeys(views, "3" * 64),
+        pixel_sha256={view: sha256_hex(picture(role, view).tobytes()) for view in views},
         coverage=dict.fromkeys(views, 0.5),
         reported_by_sandbox={},
         measured_by_trusted_side={},

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
+from judge.metrics.difference import Rgb8, flip_error
 from judge.metrics.distances import (
-    Rgb8,
     reduce,
     shape_distances,
     shared_surface,
@@ -86,8 +86,9 @@ def _view(number: int, passes: dict[str, dict[str, Rgb8]]) -> ViewDistances:
     outlines = clay or beauty
     if outlines is None:
         return ViewDistances(number, None, None, None)
-    shape = shape_distances(clay["reference"], clay["candidate"]) if clay else None
-    shared = shared_surface(outlines["reference"], outlines["candidate"])
+    error = flip_error(outlines["reference"], outlines["candidate"])
+    shape = shape_distances(clay["reference"], clay["candidate"], error) if clay else None
+    shared = shared_surface(outlines["reference"], outlines["candidate"], error)
     surface = surface_distances(beauty["reference"], beauty["candidate"], shared) if beauty else None
     found = [
         value

@@ -17,7 +17,7 @@ from skimage.filters.rank import median
 from skimage.measure import label
 from skimage.morphology import dilation, disk, erosion, opening
 
-from judge.metrics.difference import Rgb8, flip_error
+from judge.metrics.difference import Error, Rgb8
 
 SIDE: Final = 384
 _KEY: Final = 8
@@ -65,13 +65,15 @@ def reduce(image: Rgb8) -> Rgb8:
     height, width = (size // factor * factor for size in image.shape[:2])
     blocks = image[:height, :width].reshape(height // factor, factor, width // factor, factor, 3)
     sums = blocks.astype(np.uint32).sum(axis=(1, 3))
-    return ((sums + factor * factor // 2) // (factor * factor)).astype(np.uint8)
+    reduced: Rgb8 = ((sums + factor * factor // 2) // (factor * factor)).astype(np.uint8)
+    return reduced
 
 
 def ground(image: Rgb8) -> NDArray[np.int16]:
     """The ground's colour: the median of the picture's border."""
     border = np.concatenate([image[0], image[-1], image[:, 0], image[:, -1]])
-    return np.median(border, axis=0).astype(np.int16)
+    colour: NDArray[np.int16] = np.median(border, axis=0).astype(np.int16)
+    return colour
 
 
 def silhouette(image: Rgb8, ground_colour: NDArray[np.int16]) -> Mask:
@@ -79,8 +81,8 @@ def silhouette(image: Rgb8, ground_colour: NDArray[np.int16]) -> Mask:
     return np.asarray((np.abs(image.astype(np.int16) - ground_colour) > _KEY).any(-1))
 
 
-def shape_distances(reference: Rgb8, candidate: Rgb8) -> ShapeDistances | None:
-    """Of a pair of clay pictures, reduced already; None where the reference shows nothing."""
+def shape_distances(reference: Rgb8, candidate: Rgb8, error: Error) -> ShapeDistances | None:
+    """Of a pair of clay pictures, reduced already, and their FLIP; None where the reference shows nothing."""
     colour = ground(reference)
     one, other = silhouette(reference, colour), silhouette(candidate, colour)
     area = int(one.sum())
@@ -90,8 +92,7 @@ def shape_distances(reference: Rgb8, candidate: Rgb8) -> ShapeDistances | None:
         return ShapeDistances(0.0, 0.0, 0.0, 0.0, 0.0)
     missing = opening(one & ~dilation(other, _CORE), _CORE)
     surplus = opening(other & ~dilation(one, _CORE), _CORE)
-    seen = flip_error(reference, candidate) > _FLIP_SEEN
-    changed = opening(seen & erosion(one & other, _CORE), _EDGE)
+    changed = opening((error > _FLIP_SEEN) & erosion(one & other, _CORE), _EDGE)
     both = missing | surplus | changed
     loose = (one & ~dilation(other, _EDGE)) | (other & ~dilation(one, _EDGE))
     union = int((one | other).sum())
@@ -109,14 +110,6 @@ def _largest(mask: Mask) -> float:
     return float(np.bincount(labels.ravel())[1:].max(initial=0))
 
 
-def coherent_change(reference_clay: Rgb8, candidate_clay: Rgb8) -> Mask:
-    """Where shape differs, so that surface is not compared there."""
-    if np.array_equal(reference_clay, candidate_clay):
-        return np.zeros(reference_clay.shape[:2], bool)
-    seen = flip_error(reference_clay, candidate_clay) > _FLIP_SEEN
-    return np.asarray(dilation(opening(seen, _CORE), _EDGE))
-
-
 def surface_distances(reference: Rgb8, candidate: Rgb8, shared: Mask) -> SurfaceDistances | None:
     """Of a pair of beauty pictures over the pixels where both show the same surface; None where too few."""
     if int(shared.sum()) < 16:
@@ -129,11 +122,12 @@ def surface_distances(reference: Rgb8, candidate: Rgb8, shared: Mask) -> Surface
     return SurfaceDistances(float(recoloured.sum() / shared.sum()), float(delta[shared].mean()))
 
 
-def shared_surface(reference_clay: Rgb8, candidate_clay: Rgb8) -> Mask:
-    """Pixels well inside both silhouettes where the clay agrees."""
-    colour = ground(reference_clay)
-    both = silhouette(reference_clay, colour) & silhouette(candidate_clay, colour)
-    return np.asarray(erosion(both, _CORE)) & ~coherent_change(reference_clay, candidate_clay)
+def shared_surface(reference: Rgb8, candidate: Rgb8, error: Error) -> Mask:
+    """Pixels well inside both silhouettes of a clay pair where their FLIP finds no coherent change of shape."""
+    colour = ground(reference)
+    both = silhouette(reference, colour) & silhouette(candidate, colour)
+    moved = dilation(opening(error > _FLIP_SEEN, _CORE), _EDGE)
+    return np.asarray(erosion(both, _CORE) & ~moved)
 
 
 def speckles(reference: Rgb8, candidate: Rgb8, shared: Mask) -> float | None:
