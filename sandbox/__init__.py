@@ -57,7 +57,7 @@ def open_backend(
     Raises :class:`BackendUnavailable` or :class:`RuntimeMissing` where this machine cannot run it.
     """
     if name == "process":
-        return UnsafeProcessBackend(find_runtime() if runtime is None else runtime, profiles, device)
+        return UnsafeProcessBackend(find_runtime() if runtime is None else runtime, profiles)
     if name == "bubblewrap":
         return BubblewrapBackend(find_runtime() if runtime is None else runtime, profiles, device)
     if name == "docker":

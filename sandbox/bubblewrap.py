@@ -3,12 +3,14 @@
 Its root is the Debian 13 file system that set-up made, where there is one; else the read-only system
 folders of this machine (``/usr`` and what links into it) and the interpreter's own folder. Nothing else
 of the machine is there: no home, no data, a minimal ``/etc``. Everything writable is one tmpfs of
-limited size. Started by root, the renderer runs as user 65534 of the machine; started by anybody else,
-as user 65534 of a user namespace of its own.
+limited size. Started by root, each run has a numeric user of its own that nobody else is, so that parallel runs
+share no limit and cannot signal each other; started by anybody else, it is user 65534 of a user namespace
+of its own.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,6 +34,9 @@ SITE: Final = "/opt/storm"
 WORK: Final = "/run/work"
 _SYSTEM_FOLDERS: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32")
 _ETC: Final = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/glvnd")
+_FIRST_RUN_USER: Final = 0x70000000
+"""Above every range that systemd assigns, below 2**31 (systemd, UIDS-GIDS)."""
+_RUNS: Final = itertools.count()
 _GPU_NODES: Final = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-modeset", "/dev/nvidia-uvm", "/dev/dri")
 _PROGRAM_PATH: Final = "/usr/bin:/bin"
 
@@ -130,17 +135,21 @@ class BubblewrapBackend:
         words += ["--remount-ro", "/dev", "--remount-ro", "/"]
         words += ["--chdir", WORK, "--hostname", "sandbox", "--seccomp", str(filter_fd), "--"]
         variables = {"PATH": _PROGRAM_PATH, "HOME": WORK, "TMPDIR": WORK, "LANG": "C.UTF-8"}
-        return (
-            words
-            + limits_of(budget, self._device).command("/usr/bin/prlimit")
-            + _dropped(as_root)
-            + only_these(variables)
-        )
+        return words + limits_of(budget).command("/usr/bin/prlimit") + _dropped(as_root) + only_these(variables)
+
+
+def _run_user() -> int:
+    """A numeric user for one run, unlike that of any run beside it; nobody where this machine has no such numbers."""
+    user = _FIRST_RUN_USER + (os.getpid() << 6) + next(_RUNS) % 64
+    maps = [line.split() for line in Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines()]
+    known = any(int(inside) <= user < int(inside) + int(count) for inside, _, count in maps)
+    return user if known else UID
 
 
 def _dropped(as_root: bool) -> list[str]:
     """The words that give up what is left: after them no set of capabilities holds anything."""
-    user = [f"--reuid={UID}", f"--regid={UID}", "--clear-groups"] if as_root else []
+    own = _run_user()
+    user = [f"--reuid={own}", f"--regid={own}", "--clear-groups"] if as_root else []
     bounding = ["--bounding-set=-all"] if as_root else []
     return ["/usr/bin/setpriv", *user, *bounding, "--inh-caps=-all", "--no-new-privs", "--"]
 

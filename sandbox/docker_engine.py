@@ -157,7 +157,6 @@ def _connect(version: str) -> docker.APIClient:
 
 def _ulimits(limits: Limits) -> list[Ulimit]:
     hard = {
-        "data": limits.data_bytes,
         "fsize": limits.file_bytes,
         "nofile": limits.open_files,
         "core": 0,

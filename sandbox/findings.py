@@ -105,7 +105,9 @@ def _capabilities(seen: Seen) -> str | None:
 def _user(seen: Seen) -> str | None:
     status = seen.probed.status
     users, groups = status.get("Uid", "").split(), status.get("Gid", "").split()
-    own = set(users) == set(groups) == {str(UID)} and set(status.get("Groups", "").split()) <= {str(UID)}
+    # The same one four times (real, effective, saved, file system), and none that a machine gives to people.
+    own = len({*users, *groups}) == 1 and users[0].isdecimal() and int(users[0]) >= UID
+    own = own and set(status.get("Groups", "").split()) <= {str(UID)}
     return _unless(own, f"users {users}, groups {groups}, further groups {status.get('Groups')}")
 
 

@@ -16,6 +16,7 @@ from sandbox.errors import BackendUnavailable
 from sandbox.exchange import Channel
 
 _POLL_SECONDS: Final = 0.01
+_DEATH_SECONDS: Final = 5.0
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -35,6 +36,7 @@ class HostProcess:
         self._clean_up: Callable[[], None] | None = clean_up
         self._signals_as_codes = signals_as_codes
         self._exit: Exit | None = None
+        self._dying: set[int] = set()
         try:
             self._process = subprocess.Popen(
                 command,
@@ -95,8 +97,11 @@ class HostProcess:
 
     def kill(self) -> None:
         """Kills the tree from the top; a child that left the session is found by its parent."""
-        for pid in _tree(self._process.pid):
-            with contextlib.suppress(ProcessLookupError):
+        tree = _tree(self._process.pid)
+        # Kept, since they belong to another parent as soon as the first of them is dead.
+        self._dying.update(tree[1:])
+        for pid in tree:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -115,6 +120,10 @@ class HostProcess:
                 with contextlib.suppress(OSError):
                     pipe.close()
         self._process.wait()
+        # The rest of a namespace dies with its first process, but a little later.
+        deadline = time.monotonic() + _DEATH_SECONDS
+        while any(_lives(pid) for pid in self._dying) and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
         self._finish()
 
     def _finish(self) -> None:
@@ -133,10 +142,19 @@ def _tree(top: int) -> list[int]:
     return found
 
 
+def _lives(pid: int) -> bool:
+    with contextlib.suppress(OSError, IndexError):
+        return _fields(pid)[0] not in (b"Z", b"X")
+    return False
+
+
+def _fields(pid: int) -> list[bytes]:
+    """The fields of a process from its state on; its name in brackets may hold anything (proc(5))."""
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+
+
 def _cpu_seconds(pid: int) -> float:
-    # The name in brackets may hold anything, so the fields are counted from behind it (proc(5)).
-    fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    return sum(int(field) for field in fields[11:15]) / _TICKS
+    return sum(int(field) for field in _fields(pid)[11:15]) / _TICKS
 
 
 def _resident_bytes(pid: int) -> int:

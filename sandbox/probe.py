@@ -32,7 +32,7 @@ _CALLS = {
     "msgget": (68, (0, 0o1600)),
 }
 _FAMILIES = {"inet": 2, "inet6": 10, "netlink": 16, "packet": 17, "alg": 38, "vsock": 40}
-_LIMITS = ("CPU", "DATA", "AS", "FSIZE", "NOFILE", "NPROC", "CORE")
+_LIMITS = ("CPU", "DATA", "FSIZE", "NOFILE", "NPROC", "CORE")
 _WRITE_HERE = ("/", "/usr", "/etc", "/opt", "/opt/storm", "/opt/render-judge", "/dev", "/run", "/var", "/proc", "/sys")
 _MAX_CHILDREN = 2000
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from renderer.protocol import Budget, Device, Frame, Job
+from renderer.protocol import Budget, Frame, Job
 from sandbox.backend import Json, ProbeReport, RunReport
 from sandbox.conduct import conduct, conduct_probe
 from sandbox.errors import BackendUnavailable, StagingError
@@ -62,7 +62,7 @@ def find_program(name: str, remedy: str) -> str:
 class UnsafeProcessBackend:
     """Runs the renderer as a plain process of this machine."""
 
-    def __init__(self, runtime: Runtime, profiles: Path | None = None, device: Device = "cpu") -> None:
+    def __init__(self, runtime: Runtime, profiles: Path | None = None) -> None:
         """Raises :class:`BackendUnavailable` where this machine has no Python 3.13 with Mesa of its own."""
         if runtime.interpreter is None:
             raise BackendUnavailable(
@@ -71,7 +71,6 @@ class UnsafeProcessBackend:
                 "Install one and run set-up again, or use the bubblewrap or docker backend.",
             )
         self._python = str(runtime.interpreter)
-        self._device: Device = device
         self._site = str(runtime.site)
         self._sources = source_folder()
         self._profiles = str((profiles or self._sources / "profiles").absolute())
@@ -100,7 +99,7 @@ class UnsafeProcessBackend:
     def _start(self, command: list[str], budget: Budget) -> HostProcess:
         folder = new_folder()
         environment = {"PATH": PROGRAM_PATH, "HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8"}
-        limited = limits_of(budget, self._device).command(self._prlimit) + command
+        limited = limits_of(budget).command(self._prlimit) + command
         return HostProcess(limited, environment, folder, clean_up=lambda: shutil.rmtree(folder, ignore_errors=True))
 
 

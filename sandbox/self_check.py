@@ -27,7 +27,7 @@ _MEMORY_BYTES: Final = 256 << 20
 _BUDGET: Final = Budget(
     cpu_seconds=20,
     # A process that forks counts once for each child here, so this is more than the probe itself needs.
-    memory_bytes=4 << 30,
+    memory_bytes=16 << 30,
     wall_seconds=60,
     max_prims=1,
     max_points=1,
@@ -35,9 +35,11 @@ _BUDGET: Final = Budget(
     max_layers=1,
 )
 _HOG: Final = f"""
+import time
 held = []
 for _ in range(32):
     held.append(bytearray(b"x") * ({_MEMORY_BYTES} // 8))
+time.sleep(2)
 print("held", flush=True)
 """
 _SPIN: Final = "while True: pass"

@@ -173,7 +173,7 @@ BUDGETS = {
     "memory_bomb": ("import os\nfor _ in range(3): os.fork()\nheld = bytearray(b'x') * (100 << 20)", "memory_exceeded"),
     "disk_bomb": ("f = open('f', 'wb')\nwhile True: f.write(bytes(1 << 24))", "memory_exceeded"),
     "endless_loop": ("while True: pass", "cpu_exceeded"),
-    "fork_bomb": ("import os\nwhile True:\n  try: os.fork()\n  except OSError: pass", "cpu_exceeded"),
+    "fork_bomb": ("import os\nwhile True:\n  try: os.fork()\n  except OSError: pass", "memory_exceeded cpu_exceeded"),
     "sleep_for_ever": ("import time\ntime.sleep(1000)", "stalled"),
 }
 
@@ -181,10 +181,11 @@ BUDGETS = {
 @pytest.mark.docker
 @pytest.mark.parametrize("name", BUDGETS)
 def test_budget_ends_the_container(backend: DockerBackend, name: str) -> None:
-    source, code = BUDGETS[name]
+    source, codes = BUDGETS[name]
     with pytest.raises(RunFailed) as caught:
         backend.probe(source, budget(cpu_seconds=3, memory_bytes=256 << 20, wall_seconds=10))
-    assert (caught.value.code, caught.value.fault) == (code, "infrastructure" if code == "stalled" else "candidate")
+    assert caught.value.code in codes.split()
+    assert caught.value.fault == ("infrastructure" if name == "sleep_for_ever" else "candidate")
 
 
 @pytest.mark.docker
