@@ -55,7 +55,7 @@ def run_episode(request: EpisodeRequest, progress: Progress = lambda _: None) ->
         return failed(UsageError(error.code, error.message, error.remedy), warnings)
     except (SandboxError, ReceiptError, RendererError) as error:
         return failed(InfrastructureFault(error.code, error.message, error.remedy), warnings)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the last line of defence
         # A mistake of ours must not read as anything about a submission, and never as a score.
         _LOG.exception("The appliance failed")
         fault = InfrastructureFault(

@@ -19,8 +19,8 @@ from typing import Any
 CHECKOUT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(CHECKOUT))
 
-from appliance.expectations import Expected, levels_of, objection
-from appliance.tables import table
+from appliance.expectations import Expected, levels_of, objection  # noqa: E402
+from appliance.tables import table  # noqa: E402
 
 COMMAND = Path(sys.executable).with_name("render-judge")
 

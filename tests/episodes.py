@@ -89,7 +89,10 @@ def build_episode(
         ),
         images=records,
     )
-    diagnostics = Diagnostics(reference=_facts(reference, list(views)), candidate=_facts(candidate, list(views)))
+    diagnostics = Diagnostics(
+        reference=_facts("reference", reference, views, picture),
+        candidate=_facts("candidate", candidate, views, picture),
+    )
     signer = ephemeral_signer()
     with stage(root, "case-1", episode_id) as staged:
         files = {"receipt.json": dump_receipt(receipt), "diagnostics.json": dump_diagnostics(diagnostics), **pngs}
