@@ -66,7 +66,7 @@ EXAMPLES = (
         "gear_motor.usdc",
         {
             "part-missing": Damage("components", "Motor/TerminalBox"),
-            "part-moved": Damage("shape", "Motor", move=(0.0, 0.05, 0.0)),
+            "part-moved": Damage("shape", "Motor", move=(0.0, -0.045, 0.0)),
             "wrong-colour": Damage("surface", "Housing", paint=Paint((0.45, 0.05, 0.03), 0.45)),
             "wrong-size": Damage("shape", scale=1.2),
         },

@@ -12,7 +12,7 @@ from examples.authoring.assembly import vec3f
 from examples.authoring.drawing import Lathe
 from examples.authoring.quads import runs
 
-_AROUND, _ALONG = 16, 28
+_AROUND, _ALONG = 12, 18
 
 
 def write_ring(stage: Usd.Stage, path: str, solid: Lathe, units_per_metre: float) -> UsdGeom.Mesh:
@@ -26,7 +26,7 @@ def write_ring(stage: Usd.Stage, path: str, solid: Lathe, units_per_metre: float
     for i in range(_AROUND):
         for j in range(_ALONG):
             here, on = i * _ALONG, (i + 1) % _AROUND * _ALONG
-            faces += [here + j, here + (j + 1) % _ALONG, on + (j + 1) % _ALONG, on + j]
+            faces += [here + j, on + j, on + (j + 1) % _ALONG, here + (j + 1) % _ALONG]
     mesh = UsdGeom.Mesh.Define(stage, path)
     mesh.CreatePointsAttr(vec3f(points, 5))
     mesh.CreateFaceVertexCountsAttr([4] * (_AROUND * _ALONG))

@@ -133,7 +133,7 @@ def _shrunk(loop: list[Point], cut: float) -> list[Point]:
 
 def _tube_rings(solid: Tube) -> list[list[Array]]:
     """Rings set along a cubic Hermite curve, oriented by the plane that halves each bend."""
-    per_span, segments = 4, 14
+    per_span, segments = 4, 16
     knots = [np.array(point, dtype=np.float64) for point in solid.path]
     count = len(knots)
     slopes = [
@@ -177,7 +177,7 @@ def _tube_rings(solid: Tube) -> list[list[Array]]:
 
 
 def _twisted(ring: list[Array], centre: Array, angle: float) -> list[Array]:
-    a, b = ring[0] - centre, ring[len(ring) // 4] - centre
+    a, b = ring[0] - centre, ring[len(ring) // 4] - centre  # a quarter turn apart
     cos, sin = math.cos(angle), math.sin(angle)
     u, v = a * cos + b * sin, b * cos - a * sin
     turns = [2 * math.pi * step / len(ring) for step in range(len(ring))]

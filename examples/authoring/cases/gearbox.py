@@ -60,7 +60,7 @@ def _fins() -> Extrusion:
 
 def _motor() -> Node:
     cover = turned(
-        (0.056, 0), (0.0625, 0, 0.002), (0.0625, 0.046, 0.012), (0.0485, 0.058, 0.004), (0.0455, 0.058), (0.0455, 0.052)
+        (0.05, 0), (0.0625, 0, 0.002), (0.0625, 0.046, 0.012), (0.0485, 0.058, 0.004), (0.0455, 0.058), (0.0455, 0.052)
     )
     holes = tuple(
         circle(0.0033, x, y)
@@ -90,7 +90,7 @@ def _motor() -> Node:
             Node("DriveShield", shield, "GraphiteEnamel", (-0.0122, 0, 0), (0, 0, 90), prototype="Shield"),
             Node("Stator", _fins(), "GraphiteEnamel", (-0.0962, 0, 0), (0, 90, 0)),
             Node("FanShield", shield, "GraphiteEnamel", (-0.1802, 0, 0), _TO_X, prototype="Shield"),
-            Node("FanCover", translate=(-0.181, 0, 0), children=fan),
+            Node("FanCover", translate=(-0.178, 0, 0), children=fan),
             _terminal_box(),
             *(
                 _bolt(f"FlangeBolt{i}", -0.0122, y, z, (0, 0, 90))
