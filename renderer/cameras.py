@@ -76,6 +76,8 @@ def _resolve(view: ViewSpec, outline: NDArray[np.float64], aspect: float, turn: 
     else:
         tangent = math.tan(math.radians(view.fov_degrees) / 2) / view.margin
         shift, distance = _fit(local, tangent * aspect, tangent)
+        # A needle that points at the camera fits at any distance, even at none.
+        distance = max(distance, float(local[:, 2].max()) + radius / 2)
         height = 0.0
     target = centre + right * shift[0] + up * shift[1]
     eye = target + backward * distance

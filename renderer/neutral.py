@@ -103,7 +103,7 @@ def neutralise(opened: OpenedStage) -> list[Note]:
         _repeat(stage, _strip_code, "shaders"),
     )
     drop_extents(stage)
-    return notes
+    return notes + _notes("draw_mode_ignored", "Models are always drawn whole.", drop_draw_modes(stage))
 
 
 def drop_extents(stage: Usd.Stage) -> None:
@@ -119,6 +119,18 @@ def drop_extents(stage: Usd.Stage) -> None:
         for spec, name in specs:
             if spec is not None:
                 _attribute(spec, name, Sdf.ValueTypeNames.Float3Array, Sdf.ValueBlock())
+
+
+def drop_draw_modes(stage: Usd.Stage) -> list[str]:
+    """Sets authored draw modes back: even with draw modes switched off, Storm draws nothing of such a model."""
+    wanted = [prim for prim in every_prim(stage) if prim.GetAttribute("model:drawMode").HasAuthoredValue()]
+    specs = [(str(prim.GetPath()), _strongest(prim)) for prim in wanted]
+    with Sdf.ChangeBlock():
+        for _, spec in specs:
+            if spec is not None:
+                _attribute(spec, "model:drawMode", Sdf.ValueTypeNames.Token, UsdGeom.Tokens.default_)
+                _attribute(spec, "model:applyDrawMode", Sdf.ValueTypeNames.Bool, False)
+    return [path for path, spec in specs if spec is not None]
 
 
 def make_clay(stage: Usd.Stage, colour: tuple[float, float, float]) -> None:

@@ -75,6 +75,8 @@ def missing_layers(opened: OpenedStage) -> list[str]:
     missing: list[str] = []
     for layer in opened.layers:
         for path in layer.GetCompositionAssetDependencies():
+            if not path:  # a reference into the same layer
+                continue
             resolved = str(Ar.GetResolver().Resolve(Sdf.ComputeAssetPathRelativeToLayer(layer, path)))
             if (not resolved or not opened.inside(resolved)) and path not in missing:
                 missing.append(path)

@@ -55,7 +55,7 @@ def engine() -> Iterator[str]:
             "Start Docker, or set DOCKER_HOST to an engine that answers.",
         )
     if shutil.which("dockerd", path=_PATH) is None or shutil.which("iptables", path=_PATH) is None:
-        apt_install(["docker.io", "iptables"], "A Docker engine")
+        apt_install(["docker.io", "iptables", "tini"], "A Docker engine")
         if answers("unix:///var/run/docker.sock"):
             yield "unix:///var/run/docker.sock"
             return
