@@ -56,7 +56,7 @@ def material(on: Usd.Stage, path: str, colour: tuple[float, float, float]) -> Us
 
 
 def text(on: Usd.Stage) -> bytes:
-    return on.GetRootLayer().ExportToString().encode()
+    return str(on.GetRootLayer().ExportToString()).encode()
 
 
 def draw_stage(on: Usd.Stage, **files: bytes) -> Drawn:
@@ -293,7 +293,7 @@ def test_a_tiny_thing_and_a_site_are_framed_alike() -> None:
         made = stage()
         box(made, "/World/Box", (size, size, size))
         pictures.append(draw_stage(made))
-    assert close_picture(*pictures, levels=1)
+    assert close_picture(pictures[0], pictures[1], levels=1)
 
 
 def test_a_texture_in_a_package_is_drawn_and_a_missing_one_is_told(tmp_path: Path) -> None:
