@@ -301,16 +301,14 @@ def _patch(
     points = [np.array(corner) for corner in corners]
     if np.cross(points[1] - points[0], points[2] - points[0]) @ facing < 0:
         corners = corners[::-1]
-    mesh.face(*(mesh.vertex(corner, (x, y, z), board_st(solid, corner, facing_axis(axes))) for corner in corners))
+    mesh.face(*(mesh.vertex(corner, (x, y, z), _board_st(solid, corner, max(axes))) for corner in corners))
 
 
-def facing_axis(axes: tuple[int, ...]) -> int:
-    """The axis along which the sheet is laid onto a patch: Z where the patch faces it at all."""
-    return max(axes)
+def _board_st(solid: Board, point: Vec3, axis: int) -> Point:
+    """Where a point of a board lies on the sheet, of a patch that faces along ``axis``.
 
-
-def board_st(solid: Board, point: Vec3, axis: int) -> Point:
-    """Where a point of a board lies on the sheet: the picture is laid on the faces and wrapped over the edges."""
+    The picture is laid on front and back, and wrapped over the edges.
+    """
     (sx, sy, sz), (u0, v0, u1, v1) = solid.size, solid.rect
     x, y, z = point
     along, across, down = x / sx + 0.5, y / sy + 0.5, sz / 2 - z
