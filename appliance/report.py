@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -78,7 +79,12 @@ def _template() -> Template:
 
 
 def render_report(
-    evidence: TrustedRenderEvidence, verdict: dict[str, Any], diagnostics: bytes, warnings: tuple[str, ...] = ()
+    evidence: TrustedRenderEvidence,
+    verdict: dict[str, Any],
+    diagnostics: bytes,
+    warnings: tuple[str, ...] = (),
+    *,
+    settings: Mapping[str, Any] | None = None,
 ) -> str:
     """The page's text for verified evidence and the verdict over it."""
     pairs = [
@@ -88,7 +94,7 @@ def render_report(
     digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode("ascii")
     return _template().render(
         evidence=evidence,
-        settings=evidence.renderer.settings,
+        settings=evidence.renderer.settings if settings is None else settings,
         verdict=verdict,
         headline=headline(verdict),
         pairs=pairs,

@@ -28,6 +28,8 @@ def flip_error(reference: Rgb8, candidate: Rgb8) -> Error:
 def difference_map(reference: Rgb8, candidate: Rgb8) -> Rgb8:
     """The FLIP map in the magma colours, black where nothing differs. Raises ``ValueError``."""
     _check(reference, candidate)
+    if np.array_equal(reference, candidate):
+        return np.zeros_like(reference)
     shown, _, _ = _evaluate(reference, candidate, magma=True)
     return (np.clip(np.asarray(shown, np.float32), 0, 1) * 255 + 0.5).astype(np.uint8)
 
