@@ -20,7 +20,10 @@ _SELF_TEST = b"""#usda 1.0
     metersPerUnit = 1
     upAxis = "Y"
 )
-def Cube "Cube" { double size = 1 }
+def Cube "Cube"
+{
+    double size = 1
+}
 """
 
 
