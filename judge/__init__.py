@@ -28,6 +28,7 @@ from judge.ports import (
     ProviderConfig,
     ProviderRequest,
     ProviderResponse,
+    Sampling,
     Usage,
 )
 from judge.result import VisualJudgeResult
@@ -55,6 +56,7 @@ __all__ = [
     "ProviderRequest",
     "ProviderResponse",
     "Rubric",
+    "Sampling",
     "TrustedRenderEvidence",
     "Usage",
     "VisualJudgeResult",

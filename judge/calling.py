@@ -10,10 +10,12 @@ import threading
 from typing import Any
 
 from judge.errors import ReplyError
+from judge.parsing import clean_text
 from judge.ports import JudgeClient, ProviderConfig, ProviderRequest, ProviderResponse, Usage
 
 _GRACE_SECONDS = 0.25
-_DATE_SUFFIX = re.compile(r"^[-@:]?(\d{8}|\d{4}-\d{2}-\d{2})$")
+_DATE_SUFFIX = re.compile(r"[-@:](20[0-9]{2})(-?)(0[1-9]|1[0-2])\2(0[1-9]|[12][0-9]|3[01])")
+_EXACT_INTEGERS = 2**53
 
 
 def call(client: JudgeClient, request: ProviderRequest) -> ProviderResponse:
@@ -34,7 +36,10 @@ def call(client: JudgeClient, request: ProviderRequest) -> ProviderResponse:
         else:
             answers.put((True, answer))
 
-    threading.Thread(target=work, name="judge-client", daemon=True).start()
+    try:
+        threading.Thread(target=work, name="judge-client", daemon=True).start()
+    except RuntimeError as error:
+        raise ReplyError("provider_error", "No thread could be started for the provider's call.") from error
     try:
         succeeded, answer = answers.get(timeout=request.timeout_seconds + _GRACE_SECONDS)
     except queue.Empty as error:
@@ -42,8 +47,11 @@ def call(client: JudgeClient, request: ProviderRequest) -> ProviderResponse:
     if not succeeded:
         if isinstance(answer, TimeoutError):
             raise _timeout(request) from answer
-        raise ReplyError("provider_error", f"The provider failed: {type(answer).__name__}.") from answer
-    if not isinstance(answer, ProviderResponse):
+        # The kind of failure and no more: a client's own words may hold addresses and keys.
+        raise ReplyError(
+            "provider_error", f"The provider failed: {clean_text(type(answer).__name__, 100)}."
+        ) from answer
+    if type(answer) is not ProviderResponse:
         raise ReplyError("provider_type", "The client did not return a ProviderResponse.")
     return answer
 
@@ -64,25 +72,32 @@ def check_served_model(response: ProviderResponse, config: ProviderConfig) -> st
     served = response.served_model
     if not isinstance(served, str) or not served.strip():
         raise ReplyError("served_model_missing", "The provider does not say which model it served.")
-    rest = served[len(config.model) :] if served.startswith(config.model) else None
-    if served in (config.model, *config.accepted_models) or (rest and _DATE_SUFFIX.match(rest)):
+    dated = served.startswith(config.model) and _DATE_SUFFIX.fullmatch(served, len(config.model))
+    if dated or served in (config.model, *config.accepted_models):
         return served
-    raise ReplyError("served_model_mismatch", f"Asked for {config.model}, the provider served {served[:200]}.")
+    raise ReplyError(
+        "served_model_mismatch",
+        f"Asked for {clean_text(config.model, 200)}, the provider served {clean_text(served, 200)}.",
+    )
 
 
 def checked_usage(usage: object) -> Usage:
-    """Usage with every member that is no non-negative number made unknown."""
+    """Usage with every member that is no plain amount (a finite number, not below zero) made unknown."""
     if not isinstance(usage, Usage):
         return Usage()
 
-    def whole(value: object) -> int | None:
-        return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    def number(value: object) -> float | None:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        return value if 0 <= value < _EXACT_INTEGERS else None
 
-    cost = usage.cost_usd
-    known = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < float("inf")
+    def whole(value: object) -> int | None:
+        return value if isinstance(value, int) and number(value) is not None else None
+
+    cost = number(usage.cost_usd)
     return Usage(
         whole(usage.input_tokens),
         whole(usage.output_tokens),
         whole(usage.total_tokens),
-        float(cost) if known and cost is not None else None,
+        None if cost is None else float(cost),
     )

@@ -24,14 +24,18 @@ class CriterionReply:
     observation: str
 
 
+def raw_reply(reply: object) -> bytes:
+    """A reply's bytes, whatever they are. Raises :class:`ReplyError` for what is neither text nor bytes."""
+    if isinstance(reply, str):
+        return reply.encode("utf-8", "surrogatepass")
+    if isinstance(reply, bytes):
+        return reply
+    raise ReplyError("provider_type", "The client returned a reply that is neither text nor bytes.")
+
+
 def reply_bytes(reply: object) -> bytes:
     """The bytes of a reply. Raises :class:`ReplyError` for what is no text, empty or oversized."""
-    if isinstance(reply, str):
-        data = reply.encode("utf-8", "surrogatepass")
-    elif isinstance(reply, bytes):
-        data = reply
-    else:
-        raise ReplyError("provider_type", "The client returned a reply that is neither text nor bytes.")
+    data = raw_reply(reply)
     if not data.strip():
         raise ReplyError("reply_empty", "The model's reply is empty.")
     if len(data) > MAX_REPLY_BYTES:

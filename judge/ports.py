@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Final, Literal, Protocol, runtime_checkable
+
+from judge.errors import JudgeError
+
+Order = Literal["reference_first", "candidate_first"]
+MAX_SAMPLES: Final = 32
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,10 @@ class LabelledImage:
 
 @dataclass(frozen=True)
 class ProviderRequest:
-    """Everything that a model gets. Only ``instructions`` belongs into an instruction channel."""
+    """Everything that a model gets. Only ``instructions`` belongs into an instruction channel.
+
+    Schema and settings are a copy of the request's own: what a client does to them reaches nobody else.
+    """
 
     instructions: str
     untrusted_context: str
@@ -38,6 +46,7 @@ class ProviderRequest:
     settings: Mapping[str, Any]
     timeout_seconds: float
     request_sha256: str = ""
+    """SHA-256 of the canonical JSON of everything above, each picture standing there by its label and hash."""
 
 
 @dataclass(frozen=True)
@@ -82,14 +91,36 @@ class JudgeClient(Protocol):
 
 @dataclass(frozen=True)
 class ProviderConfig:
-    """Which provider and model are asked, and how."""
+    """Which provider and model are asked, and how. Credentials have no place here: settings are recorded."""
 
     provider_id: str
     model: str
     accepted_models: tuple[str, ...] = ()
     """Other names, each listed, under which the requested model may answer."""
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    """Settings of the model, as plain JSON."""
     timeout_seconds: float = 120.0
+    """For each call; above 0, at most a day."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How often a model is asked. One call by default; everything beyond is recorded with the result."""
+
+    samples: int = 1
+    """Calls with one and the same request, from 1 to 32; the lower median of their answers counts."""
+    both_orders: bool = False
+    """Asks as often with the candidate first; where the orders disagree, the criterion is unassessable."""
+
+    def __post_init__(self) -> None:
+        """Raises :class:`JudgeError` (``sampling_invalid``)."""
+        whole = isinstance(self.samples, int) and not isinstance(self.samples, bool)
+        if not whole or not 1 <= self.samples <= MAX_SAMPLES or not isinstance(self.both_orders, bool):
+            raise JudgeError(
+                "sampling_invalid",
+                f"The number of samples is no whole number from 1 to {MAX_SAMPLES}, or both_orders is no boolean.",
+                "Ask once, which is the default, or correct the numbers.",
+            )
 
 
 @dataclass(frozen=True)

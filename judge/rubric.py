@@ -1,21 +1,28 @@
-"""The rubric: criteria, exact weights, described levels. Frozen data, identified by its hash."""
+"""The rubric: criteria, exact weights, described levels. Frozen data, identified by its hash.
+
+A rubric of one's own has the same form: the scale is 0 to 4 for everybody, since evaluators and
+reports count on it.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from decimal import Decimal
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from judge.errors import RubricError
 from receipt.errors import FormatError
 from receipt.strict_json import parse_object
 
 _MAX_BYTES = 1 << 20
+Words = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
+PassName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 
 
 class Criterion(BaseModel):
@@ -25,28 +32,20 @@ class Criterion(BaseModel):
 
     id: str = Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")
     title: str = Field(min_length=1, max_length=200)
-    weight: str
-    """A decimal number as text, so that it is exact."""
-    passes: tuple[str, ...] = Field(min_length=1)
-    question: str = Field(min_length=1, max_length=2000)
-    anchors: dict[str, str]
-    unassessable: str = Field(min_length=1, max_length=2000)
-
-    @field_validator("weight")
-    @classmethod
-    def _positive(cls, value: str) -> str:
-        try:
-            number = Decimal(value)
-        except ArithmeticError as error:
-            raise ValueError("must be a decimal number") from error
-        if not number.is_finite() or number <= 0:
-            raise ValueError("must be positive")
-        return value
+    weight: str = Field(pattern=r"^(0\.[0-9]{1,12}|1(\.0{1,12})?)$")
+    """A decimal number above 0 and up to 1, as text, so that it is exact."""
+    passes: tuple[PassName, ...] = Field(min_length=1, max_length=16)
+    """The passes that this criterion looks at; no other picture is evidence for it."""
+    question: Words
+    anchors: Annotated[Mapping[str, Words], AfterValidator(lambda found: MappingProxyType(dict(found)))]
+    """What each level looks like, by the level's digit."""
+    unassessable: Words
+    """When no level can be given."""
 
     @property
     def exact_weight(self) -> Fraction:
         """The weight as a rational number."""
-        return Fraction(Decimal(self.weight))
+        return Fraction(self.weight)
 
 
 class RubricData(BaseModel):
@@ -55,7 +54,7 @@ class RubricData(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,127}$")
-    scale_max: int = Field(ge=1, le=10)
+    scale_max: Literal[4]
     criteria: tuple[Criterion, ...] = Field(min_length=1, max_length=32)
 
     @model_validator(mode="after")
@@ -63,6 +62,8 @@ class RubricData(BaseModel):
         ids = [criterion.id for criterion in self.criteria]
         if len(set(ids)) != len(ids):
             raise ValueError("a criterion stands twice")
+        if any(criterion.exact_weight == 0 for criterion in self.criteria):
+            raise ValueError("a weight is zero")
         if sum(criterion.exact_weight for criterion in self.criteria) != 1:
             raise ValueError("the weights do not sum to 1")
         levels = {str(level) for level in range(self.scale_max + 1)}
