@@ -14,6 +14,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy -p scripts
 	$(BIN)/lint-imports
 
 # Every room, the real Storm and a real container; under ten minutes on two cores.

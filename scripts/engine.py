@@ -2,13 +2,15 @@
 
     python3 scripts/engine.py COMMAND...
 
-The private engine has its own socket, data and process id below a temporary folder, no bridge and no
-firewall rules; it ends with the command. Needs root. Standard library only.
+The private engine has its own socket and process id below a temporary folder, no bridge and no firewall
+rules; it ends with the command. Its data stays in the runtime folder, so that the next one finds the base
+and the image there. Needs root. Standard library only.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -20,11 +22,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from host import Missing, apt_install, end, say
+from scripts.host import Missing, apt_install, end, runtime_folder, say
 
 _PATH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"
+_PROGRAMS = ("dockerd", "iptables")
+_USUAL = "unix:///var/run/docker.sock"
 _SECONDS = 60
 
 
@@ -45,7 +49,7 @@ def answers(address: str) -> bool:
 @contextlib.contextmanager
 def engine() -> Iterator[str]:
     """Address of an engine that answers. Raises :class:`Missing` where none can be had."""
-    for address in (os.environ.get("DOCKER_HOST"), "unix:///var/run/docker.sock"):
+    for address in (os.environ.get("DOCKER_HOST"), _USUAL):
         if address and answers(address):
             yield address
             return
@@ -54,27 +58,41 @@ def engine() -> Iterator[str]:
             "No Docker engine answers, and starting a private one needs root.",
             "Start Docker, or set DOCKER_HOST to an engine that answers.",
         )
-    if shutil.which("dockerd", path=_PATH) is None or shutil.which("iptables", path=_PATH) is None:
+    if any(shutil.which(name, path=_PATH) is None for name in _PROGRAMS):
         apt_install(["docker.io", "iptables", "tini"], "A Docker engine")
-        if answers("unix:///var/run/docker.sock"):
-            yield "unix:///var/run/docker.sock"
+        if answers(_USUAL):
+            yield _USUAL
             return
     folder = Path(tempfile.mkdtemp(prefix="render-judge-engine-"))
     try:
-        with _private(folder) as address:
+        with _data_folder(folder) as (data, kept), _private(folder, data, kept) as address:
             yield address
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if _unmount_below(folder):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
-def _private(folder: Path) -> Iterator[str]:
+def _data_folder(folder: Path) -> Iterator[tuple[Path, int]]:
+    """The runtime's own folder for images, and the lock on it; a throw-away one while another engine uses that."""
+    runtime = runtime_folder()
+    runtime.mkdir(parents=True, exist_ok=True)
+    with (runtime / "engine.lock").open("wb") as lock:
+        data = runtime / "engine"
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            data = folder / "data"
+        yield data, lock.fileno()
+
+
+@contextlib.contextmanager
+def _private(folder: Path, data: Path, lock: int) -> Iterator[str]:
     address = f"unix://{folder}/docker.sock"
-    daemon = shutil.which("dockerd", path=_PATH)
-    if daemon is None:
-        raise Missing("The Docker engine is not installed.", "Install docker.io.")
-    command = [daemon, "--iptables=false", "--bridge=none", "--host", address]
-    command += ["--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid"]
+    # The kernel ends the engine should this process be killed, and the lock lasts as long as the engine.
+    command = ["setpriv", "--pdeathsig", "TERM", "--", "dockerd", "--iptables=false", "--bridge=none"]
+    command += ["--host", address, "--data-root", str(data)]
+    command += ["--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid"]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             command,
@@ -82,6 +100,7 @@ def _private(folder: Path) -> Iterator[str]:
             stdout=log,
             stderr=log,
             start_new_session=True,
+            pass_fds=(lock,),
             env={**os.environ, "PATH": _PATH},
         )
         try:
@@ -100,6 +119,21 @@ def _private(folder: Path) -> Iterator[str]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+            _unmount_below(data)
+
+
+def _unmount_below(folder: Path) -> bool:
+    """Takes down what a killed engine left mounted; nothing may delete through a mount. True when all is down."""
+    for point in reversed(mounts_below(folder)):
+        subprocess.run(["umount", "--", point], capture_output=True, check=False)
+    return not mounts_below(folder)
+
+
+def mounts_below(folder: Path, table: Path = Path("/proc/self/mounts")) -> list[str]:
+    """Mount points inside a folder, in the order in which they were mounted."""
+    points = [line.split()[1] for line in table.read_text("utf-8", "surrogateescape").splitlines()]
+    plain = [point.replace("\\040", " ") for point in points]
+    return [point for point in plain if Path(point).is_relative_to(folder)]
 
 
 def main(command: list[str]) -> int:
@@ -107,14 +141,20 @@ def main(command: list[str]) -> int:
     if not command:
         print("usage: engine.py COMMAND...", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, _stop)
     try:
         with engine() as address:
             process = subprocess.Popen(command, env={**os.environ, "DOCKER_HOST": address})
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda received, _frame: process.send_signal(received))
+            signal.signal(signal.SIGTERM, lambda number, _frame: process.send_signal(number))
+            # A terminal sends this one to the command as well, whose end is waited for.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             return process.wait()
     except Missing as error:
         return end(error)
+
+
+def _stop(number: int, _frame: object) -> None:
+    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

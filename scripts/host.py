@@ -25,6 +25,12 @@ class Missing(Exception):
         self.remedy = remedy
 
 
+def runtime_folder() -> Path:
+    """Where Storm and the engine's data are kept: the same rule that the appliance follows, for a checkout."""
+    named = os.environ.get("RENDER_JUDGE_RUNTIME")
+    return Path(named).absolute() if named else CHECKOUT / ".runtime"
+
+
 def say(text: str) -> None:
     """One line a step."""
     print(f"set-up: {text}", flush=True)

@@ -7,6 +7,7 @@ only an image that holds exactly what this checkout holds goes into the lock.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -16,23 +17,32 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
 import docker
 from docker.errors import APIError, DockerException, ImageNotFound
+from requests.exceptions import RequestException
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from host import CHECKOUT, Missing, apt_install, end, run, say
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from appliance.code_hash import image_sha256
 from receipt.digests import Entry, manifest_sha256
-from sandbox import find_runtime, storm_files
-from sandbox.runtime import runtime_folder
+from sandbox import SandboxError, find_runtime, storm_files
+from scripts.host import (
+    CHECKOUT,
+    Missing,
+    apt_install,
+    end,
+    privileged,
+    run,
+    runtime_folder,
+    say,
+)
+from scripts.interpreter import SUITE
 
-BASE = "debian:trixie-slim"
+REPOSITORY, BASE_TAG = "debian", f"{SUITE}-slim"
 TAG = "render-judge-renderer"
 
 
@@ -63,20 +73,30 @@ def main() -> int:
         locked = json.loads(lock.read_text("utf-8")) if lock.is_file() else {}
         if any(code == wanted and _there(client, image) for image, code in locked.items()):
             return 0
-        _require_base(client)
+        _require_base(client, lock.parent)
         say("building the renderer's image")
         image = _build(client)
         found = _hash_image(client, image)
         if found != wanted:
             raise Missing("The built image does not hold this checkout's renderer.", "Build it again.")
         _write_lock(lock, {str(image.id): found})
+        _forget(client, [old for old in locked if old != image.id])
         size = int(image.attrs["Size"]) / 1e6
         say(f"image {image.id[:19]} of {size:.0f} MB is locked")
         return 0
     except Missing as error:
         return end(error)
-    except DockerException as error:
+    except SandboxError as error:
+        return end(Missing(error.message, error.remedy))
+    except (DockerException, RequestException) as error:
         return end(Missing(f"The Docker engine failed: {error}", "Start an engine, and run `make image` again."))
+
+
+def _forget(client: docker.DockerClient, images: Iterable[str]) -> None:
+    """Removes what earlier builds left in the engine; what is in use, or not there, stays as it is."""
+    for image in images:
+        with contextlib.suppress(APIError):
+            client.images.remove(image)
 
 
 def _there(client: docker.DockerClient, image: str) -> bool:
@@ -87,23 +107,31 @@ def _there(client: docker.DockerClient, image: str) -> bool:
     return True
 
 
-def _require_base(client: docker.DockerClient) -> None:
+def _require_base(client: docker.DockerClient, runtime: Path) -> None:
     """The base image: there, pulled, or made by debootstrap where none can be pulled."""
-    if _there(client, BASE):
+    if _there(client, f"{REPOSITORY}:{BASE_TAG}"):
         return
     try:
-        client.images.pull("debian", tag="trixie-slim")
+        client.images.pull(REPOSITORY, tag=BASE_TAG)
         return
-    except (APIError, ImageNotFound):
+    except APIError:
         say("no base image can be pulled; making one with debootstrap")
+    words = privileged()
+    if words is None:
+        raise Missing(
+            "The base image can be neither pulled nor made, which needs root.",
+            f"Load {REPOSITORY}:{BASE_TAG} into the engine, or run `make image` once as root.",
+        )
     if shutil.which("debootstrap", path="/usr/sbin:/usr/bin:/sbin:/bin") is None:
         apt_install(["debootstrap"], "Making a base image")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(prefix="base-", dir=runtime) as folder:
         root, archive = Path(folder) / "root", Path(folder) / "root.tar"
-        run(["debootstrap", "--variant=minbase", "--include=ca-certificates", "trixie", root])
-        run(["tar", "-C", root, "-cf", archive, "."])
-        client.api.import_image_from_file(str(archive), repository="debian", tag="trixie-slim")
-        run(["rm", "-rf", root])
+        try:
+            run([*words, "debootstrap", "--variant=minbase", "--include=ca-certificates", SUITE, root])
+            run([*words, "tar", "-C", root, "-cf", archive, "."])
+        finally:
+            run([*words, "rm", "-rf", root])
+        client.api.import_image_from_file(str(archive), repository=REPOSITORY, tag=BASE_TAG)
 
 
 def _build(client: docker.DockerClient) -> Any:

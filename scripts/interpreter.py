@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from host import CHECKOUT, Missing, apt_install, privileged, run, say
+from scripts.host import CHECKOUT, Missing, apt_install, privileged, run, say
 
 MESA = ("libegl1", "libgl1", "libgl1-mesa-dri", "libegl-mesa0", "libglx-mesa0")
 X11 = ("libx11-6", "libxext6", "libsm6", "libice6", "libxi6", "libxrender1", "libxkbcommon0")
@@ -71,7 +71,7 @@ def can_draw(interpreter: Path, site: Path) -> bool:
     """Does Storm load, and does Mesa give an OpenGL context, under this interpreter?"""
     with tempfile.TemporaryDirectory() as empty:
         environment = {"PATH": "/usr/bin:/bin", "HOME": empty, "TMPDIR": empty, "LANG": "C.UTF-8"}
-        command = [interpreter, "-I", "-B", "-c", _PROBE, site, CHECKOUT]
+        command = [str(word) for word in (interpreter, "-I", "-B", "-c", _PROBE, site, CHECKOUT)]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=empty, check=False)
     return done.returncode == 0 and "llvmpipe" in done.stdout
 

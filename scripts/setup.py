@@ -11,29 +11,22 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 import shutil
 import sys
 import venv
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from host import CHECKOUT, Missing, apt_install, end, run, say
-from interpreter import set_up_interpreter
-from storm_site import set_up_site
+from scripts.host import CHECKOUT, Missing, apt_install, end, run, runtime_folder, say
+from scripts.interpreter import set_up_interpreter
+from scripts.storm_site import set_up_site
 
 VENV = CHECKOUT / ".venv"
 LOCK = CHECKOUT / "locks" / "trusted.txt"
 PYTHON = VENV / "bin" / "python"
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin"
 PROGRAMS = {"bwrap": "bubblewrap", "setpriv": "util-linux", "prlimit": "util-linux"}
-
-
-def runtime_folder() -> Path:
-    """The same rule that the appliance follows, for a checkout."""
-    named = os.environ.get("RENDER_JUDGE_RUNTIME")
-    return Path(named).absolute() if named else CHECKOUT / ".runtime"
 
 
 def set_up_venv() -> None:
@@ -52,7 +45,7 @@ def set_up_venv() -> None:
         venv.create(VENV, with_pip=False)
         run([PYTHON, "-m", "ensurepip", "--upgrade", "--default-pip"])
         say("installing the locked packages")
-        pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps"]
+        pip: list[str | Path] = [PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps"]
         run([*pip, "--require-hashes", "--requirement", LOCK])
         run([*pip, "--no-build-isolation", "--editable", CHECKOUT])
     except OSError as error:

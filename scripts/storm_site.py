@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from host import CHECKOUT, Missing, run, say
+from scripts.host import CHECKOUT, Missing, run, say
 
 LOCK = CHECKOUT / "locks" / "storm.txt"
 NAMED_LIST = CHECKOUT / "sandbox" / "storm_files.txt"
