@@ -54,7 +54,7 @@ def _names(tree: ast.AST) -> set[str]:
 
 
 def _allowed(module: str, allowed: set[str]) -> bool:
-    return module in allowed or (module.split(".")[0] in allowed)
+    return module in allowed or module.partition(".")[0] in allowed
 
 
 def test_the_whole_room_is_looked_at() -> None:
