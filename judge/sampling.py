@@ -45,9 +45,10 @@ def combine(replies: Replies) -> Combined:
 
 
 def _lower_median(answers: Sequence[CriterionReply]) -> CriterionReply:
-    """The first-given of the answers that are the lower median."""
+    """The first given of the answers whose level is the lower median."""
     ranked = sorted(answers, key=lambda answer: -1 if answer.level is None else answer.level)
-    return ranked[(len(ranked) - 1) // 2]
+    middle = ranked[(len(ranked) - 1) // 2].level
+    return next(answer for answer in answers if answer.level == middle)
 
 
 def _word(level: int | None) -> str:

@@ -90,7 +90,12 @@ def test_a_controller_without_a_name_authorises_nothing(evidence: TrustedRenderE
 
 @pytest.mark.parametrize(
     "config",
-    [replace(CONFIG, provider_id=""), replace(CONFIG, model=" "), replace(CONFIG, model=None), {"model": "m"}],
+    [
+        replace(CONFIG, provider_id=""),
+        replace(CONFIG, model=" "),
+        ProviderConfig("some-provider", None),  # type: ignore[arg-type]
+        {"model": "m"},
+    ],
     ids=["no-provider", "no-model", "null-model", "mapping"],
 )
 def test_a_configuration_without_provider_or_model_is_none(evidence: TrustedRenderEvidence, config: Any) -> None:

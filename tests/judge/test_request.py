@@ -13,7 +13,7 @@ import pytest
 
 from judge.instructions import instructions_for
 from judge.ports import ProviderConfig
-from judge.request import build_request, input_sha256
+from judge.request import ROLES, build_request, input_sha256
 from judge.rubric import default_rubric
 from receipt.digests import sha256_hex
 from receipt.evidence import TrustedRenderEvidence
@@ -35,7 +35,7 @@ def _views(**changes: dict[str, Any]) -> Any:
 
 def test_pictures_are_the_verified_bytes_in_the_receipts_order_reference_first(evidence: TrustedRenderEvidence) -> None:
     request = build_request(evidence, CONFIG, default_rubric())
-    expected = [evidence.image(role, view_id) for view_id in VIEWS for role in ("reference", "candidate")]  # type: ignore[arg-type]
+    expected = [evidence.image(role, view_id) for view_id in VIEWS for role in ROLES["reference_first"]]
     assert [image.data for image in request.images] == [image.data for image in expected]
     assert all(
         image.data is one.data and type(image.data) is bytes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -24,7 +25,7 @@ def weights(draw: st.DrawFn) -> list[str]:
     """Decimal weights of six places that sum to 1 exactly."""
     cuts = sorted(draw(st.sets(st.integers(1, 999_999), max_size=7)))
     steps = [0, *cuts, 1_000_000]
-    return [f"{Decimal(high - low) / 1_000_000:.6f}" for low, high in zip(steps, steps[1:], strict=False)]
+    return [f"{Decimal(high - low) / 1_000_000:.6f}" for low, high in pairwise(steps)]
 
 
 def _score(own: Rubric, levels: list[int | None]) -> Fraction | None:
