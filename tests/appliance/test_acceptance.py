@@ -520,7 +520,8 @@ def test_nothing_runs_unless_every_condition_of_the_scored_policy_holds(
     evidence: TrustedRenderEvidence, changes: Json, reason: str
 ) -> None:
     client = Metrics()
-    result = _accept(**({"evidence": evidence, "client": client} | changes))
+    arguments: dict[str, Any] = {"evidence": evidence, "client": client, **changes}
+    result = _accept(**arguments)
     assert (result.not_run_reason, result.outcome, client.views) == (reason, None, [])
 
 

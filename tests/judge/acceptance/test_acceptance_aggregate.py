@@ -51,7 +51,7 @@ def judgments(draw: st.DrawFn) -> tuple[Json, dict[str, Json], dict[str, tuple[s
             "required": not tolerant and draw(st.booleans()),
             "allowMinorDeviation": tolerant,
         }
-        if deliverables and draw(st.booleans()):
+        if len(deliverables) > 0 and draw(st.booleans()):
             names = [item["id"] for item in deliverables]
             criterion["deliverableIds"] = draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
         criteria.append(criterion)
@@ -204,4 +204,4 @@ def test_no_ports_own_opinion_of_the_verdict_is_read() -> None:
 
 def test_create_judge_takes_its_ports_by_name_only() -> None:
     with pytest.raises(TypeError):
-        create_judge(Inspector(), Inspector())  # type: ignore[misc, arg-type]
+        create_judge(Inspector(), Inspector())  # type: ignore[call-arg, arg-type]

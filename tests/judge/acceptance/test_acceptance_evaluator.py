@@ -161,7 +161,7 @@ def test_an_unknown_field_beside_the_response_is_refused() -> None:
 BAD_METADATA: list[tuple[str, Edit, str]] = [
     ("no metadata", lambda answer: answer.update(metadata=None), "metadata"),
     *(
-        (f"no {name}", lambda answer, name=name: answer["metadata"].pop(name) and None, f"metadata.{name}")  # type: ignore[misc]
+        (f"no {name}", lambda answer, name=name: answer["metadata"].pop(name) and None, f"metadata.{name}")
         for name in METADATA
     ),
     ("evaluator empty", lambda answer: answer["metadata"].update(evaluatorId=""), "metadata.evaluatorId"),
@@ -174,10 +174,7 @@ BAD_METADATA: list[tuple[str, Edit, str]] = [
         "metadata.evaluatorId",
     ),
     ("no usage", lambda answer: answer.update(usage=None), "usage"),
-    *(
-        (f"no {name}", lambda answer, name=name: answer["usage"].pop(name) and None, f"usage.{name}")  # type: ignore[misc]
-        for name in USAGE
-    ),
+    *((f"no {name}", lambda answer, name=name: answer["usage"].pop(name) and None, f"usage.{name}") for name in USAGE),
     ("tokens negative", lambda answer: answer["usage"].update(inputTokens=-1), "usage.inputTokens"),
     ("tokens fractional", lambda answer: answer["usage"].update(outputTokens=1.5), "usage.outputTokens"),
     ("tokens boolean", lambda answer: answer["usage"].update(totalTokens=True), "usage.totalTokens"),

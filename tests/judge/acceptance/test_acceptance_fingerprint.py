@@ -124,7 +124,7 @@ def test_every_other_field_matters(path: tuple[str | int, ...]) -> None:
     old = place[path[-1]]
     match old:
         case bool():
-            request["goal"]["criteria"][path[2]] |= {"required": False, "allowMinorDeviation": False}  # type: ignore[index]
+            request["goal"]["criteria"][path[2]] |= {"required": False, "allowMinorDeviation": False}
             base = copy.deepcopy(request)
             place[path[-1]] = True
             assert _fingerprint(request) != _fingerprint(base)

@@ -206,7 +206,7 @@ def test_a_port_that_fails_before_it_returns_an_awaitable_leaves_nothing_behind(
     log = Log()
 
     class Plain(HangingAccess):
-        def resolve(self, reference: ImageReference, *, role: str, cancel: asyncio.Event) -> Any:  # type: ignore[override]
+        def resolve(self, reference: ImageReference, *, role: str, cancel: asyncio.Event) -> Any:
             if reference.id == "back-1":
                 raise KeyError(reference.id)
             return super().resolve(reference, role=role, cancel=cancel)
