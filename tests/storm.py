@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import renderer
 from renderer.profile import load_profile
 from renderer.protocol import Camera, Cameras, Done, Facts, Frame, Hello, Job, Refused, parse_header
+from sandbox.process import find_program
 from sandbox.runtime import find_runtime
 
 TEST_PROFILES = Path(__file__).parent / "profiles"
@@ -70,16 +71,40 @@ def draw(
         focus_prims=tuple(focus_prims),
         view_seed=view_seed,
     )
+    done = run_renderer(wire(files, job))
+    return _read(done.stdout, done.returncode, done.stderr.decode("utf-8", "replace"))
+
+
+def run_renderer(data: bytes) -> subprocess.CompletedProcess[bytes]:
+    """Runs the renderer on what a sandbox would get on its stdin, under the tests' own profiles."""
     runtime = find_runtime()
-    assert runtime.interpreter is not None, "these tests need a Python 3.13 on the host"
-    command = [str(runtime.interpreter), "-I", "-B", str(SOURCES / "__main__.py")]
+    python = "/usr/bin/python3" if runtime.interpreter is None else str(runtime.interpreter)
+    command = [python, "-I", "-B", str(SOURCES / "__main__.py")]
     command += ["--site", str(runtime.site), "--profiles", str(TEST_PROFILES)]
     with tempfile.TemporaryDirectory() as home:
+        if runtime.interpreter is None:
+            assert runtime.root is not None
+            command = [*_inside(runtime.root, runtime.site, home), *command]
         environment = {"PATH": "/usr/bin:/bin", "HOME": home, "TMPDIR": home, "LANG": "C.UTF-8"}
-        done = subprocess.run(
-            command, input=wire(files, job), capture_output=True, env=environment, cwd=home, timeout=240, check=False
+        return subprocess.run(
+            command, input=data, capture_output=True, env=environment, cwd=home, timeout=240, check=False
         )
-    return _read(done.stdout, done.returncode, done.stderr.decode("utf-8", "replace"))
+
+
+def _inside(root: Path, site: Path, home: str) -> list[str]:
+    """The words that run a command in set-up's own root, where this machine has no Python 3.13.
+
+    Every path keeps its name, and nothing is isolated that a test could rely on.
+    """
+    words = [find_program("bwrap", "Install bubblewrap."), "--die-with-parent", "--unshare-net"]
+    for name in ("usr", "etc"):
+        words += ["--ro-bind", str(root / name), f"/{name}"]
+    for name in ("bin", "lib", "lib64"):
+        words += ["--symlink", f"usr/{name}", f"/{name}"]
+    words += ["--proc", "/proc", "--dev", "/dev"]
+    for folder in (SOURCES, TEST_PROFILES, site):
+        words += ["--ro-bind", str(folder), str(folder)]
+    return [*words, "--bind", home, home, "--chdir", home, "--"]
 
 
 def _read(data: bytes, exit_code: int, log: str) -> Drawn:

@@ -8,7 +8,7 @@ import pytest
 
 from renderer.profile import list_profiles, load_profile
 from renderer.protocol import Job
-from tests.storm import draw
+from tests.storm import draw, run_renderer, wire
 
 CUBE = 'def Xform "World" { def Cube "C" { double size = 1 } }\n'
 
@@ -102,26 +102,8 @@ def test_threat_3_a_texture_outside_is_refused_and_not_read() -> None:
 
 def test_another_profile_under_the_same_id_is_refused() -> None:
     """The job names the profile's hash; the sandbox's own copy has to be that one."""
-    import subprocess
-    import tempfile
-
-    from sandbox.runtime import find_runtime
-    from tests.storm import SOURCES, TEST_PROFILES, wire
-
     job = Job(role="candidate", root_layer="a.usda", profile_id="tiny-v1", profile_sha256="0" * 64)
-    runtime = find_runtime()
-    with tempfile.TemporaryDirectory() as home:
-        done = subprocess.run(
-            [
-                *(str(runtime.interpreter), "-I", "-B", str(SOURCES / "__main__.py")),
-                *("--site", str(runtime.site), "--profiles", str(TEST_PROFILES)),
-            ],
-            input=wire({"a.usda": usda()}, job),
-            capture_output=True,
-            env={"PATH": "/usr/bin:/bin", "HOME": home, "TMPDIR": home},
-            cwd=home,
-            check=False,
-        )
+    done = run_renderer(wire({"a.usda": usda()}, job))
     assert b'"code":"profile_mismatch"' in done.stdout
     assert b'"fault":"infrastructure"' in done.stdout
 
