@@ -7,12 +7,14 @@ from types import MappingProxyType
 from typing import Final
 
 from judge.gates import ObjectiveGates
+from judge.parsing import clean_text
 from judge.ports import ControllerAuthorization, JudgeClient, ProviderConfig
 from receipt.digests import canonical_json
-from receipt.errors import FormatError
 from receipt.evidence import TrustedRenderEvidence
 
 MAX_TIMEOUT_SECONDS: Final = 86400
+MAX_CONFIG_BYTES: Final = 1 << 20
+"""For names and settings together as JSON: all of it is recorded."""
 
 WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -60,14 +62,14 @@ def why_not(
 
 
 def _named(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
+    return isinstance(value, str) and bool(clean_text(value))
 
 
 def _provider_id(client: JudgeClient) -> str | None:
     """What the client declares; None where it declares nothing or fails to."""
     try:
         declared: object = client.provider_id
-    except Exception:  # noqa: BLE001 - a client's property may raise anything; it then declares nothing
+    except (Exception, SystemExit):  # noqa: BLE001 - a client's property may raise anything; it then declares nothing
         return None
     return declared if isinstance(declared, str) else None
 
@@ -80,7 +82,7 @@ def _usable(config: ProviderConfig) -> bool:
     if not isinstance(names, tuple) or not all(_named(name) for name in names):
         return False
     try:
-        canonical_json(dict(config.settings))
-    except (FormatError, TypeError, ValueError):
+        data = canonical_json([config.provider_id, config.model, *names, dict(config.settings)])
+    except Exception:  # noqa: BLE001 - a mapping may raise anything; such settings are none
         return False
-    return True
+    return len(data) <= MAX_CONFIG_BYTES

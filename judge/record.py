@@ -28,7 +28,6 @@ from judge.result import (
 from judge.rubric import Rubric
 from judge.scoring import value_of
 from receipt.digests import canonical_json, sha256_hex
-from receipt.errors import FormatError
 from receipt.evidence import TrustedRenderEvidence
 
 _MAX_NAME: Final = 200
@@ -205,14 +204,14 @@ def _name(value: object) -> str | None:
 
 def _plain(value: object) -> dict[str, Any] | None:
     """A copy of a mapping as plain JSON; None for what is empty, too big or no JSON."""
-    if not isinstance(value, Mapping) or not value:
+    if not isinstance(value, Mapping):
         return None
     try:
         data = canonical_json(dict(value))
-    except (FormatError, TypeError, ValueError):
+    except Exception:  # noqa: BLE001 - a client's mapping may raise anything; it then holds nothing
         return None
     plain: dict[str, Any] = json.loads(data)
-    return plain if len(data) <= _MAX_SIDECAR_BYTES else None
+    return plain if plain and len(data) <= _MAX_SIDECAR_BYTES else None
 
 
 def _renderer(evidence: TrustedRenderEvidence) -> RendererRecord:
