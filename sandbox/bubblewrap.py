@@ -6,6 +6,8 @@ of the machine is there: no home, no data, a minimal ``/etc``. Everything writab
 limited size. Started by root, each run has a numeric user of its own that nobody else is, so that parallel runs
 share no limit and cannot signal each other; started by anybody else, it is user 65534 of a user namespace
 of its own.
+
+With ``device="gpu"`` the nodes of the GPU are bound and the filter is wider. No machine with a GPU has tried that.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from renderer.protocol import Budget, Device, Frame, Job
 from sandbox.backend import Json, ProbeReport, RunReport
 from sandbox.conduct import conduct, conduct_probe
 from sandbox.errors import BackendUnavailable
-from sandbox.host_process import HostProcess
+from sandbox.host_process import HostProcess, Scratch
 from sandbox.limits import SCRATCH_BYTES, UID, limits_of
 from sandbox.process import find_program, only_these, renderer_arguments
 from sandbox.promises import Promise
@@ -38,6 +40,7 @@ _FIRST_RUN_USER: Final = 0x70000000
 """Above every range that systemd assigns, below 2**31 (systemd, UIDS-GIDS)."""
 _RUNS: Final = itertools.count()
 _GPU_NODES: Final = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-modeset", "/dev/nvidia-uvm", "/dev/dri")
+_NOT_WITH_GPU: Final = frozenset({Promise.NO_DEVICES, Promise.MEMORY_LIMIT})
 _PROGRAM_PATH: Final = "/usr/bin:/bin"
 
 
@@ -66,7 +69,7 @@ class BubblewrapBackend:
         ]
         self._device: Device = device
         self._nodes = _gpu_nodes() if device == "gpu" else []
-        self._filter = bpf_program()
+        self._filter = bpf_program(device)
 
     @property
     def name(self) -> str:
@@ -74,8 +77,8 @@ class BubblewrapBackend:
 
     @property
     def promises(self) -> frozenset[Promise]:
-        """All of them; with a GPU its devices are there, and the kernel's driver is shared."""
-        return frozenset(Promise) - ({Promise.NO_DEVICES} if self._device == "gpu" else frozenset())
+        """All of them; with a GPU its devices are there, and memory may be held where no count finds it."""
+        return frozenset(Promise) - (_NOT_WITH_GPU if self._device == "gpu" else frozenset())
 
     def describe(self) -> dict[str, Json]:
         return {
@@ -106,6 +109,7 @@ class BubblewrapBackend:
                 pass_fds=(filter_fd,),
                 clean_up=lambda: None,
                 signals_as_codes=True,
+                scratch=Scratch(WORK, SCRATCH_BYTES),
             )
         finally:
             os.close(filter_fd)

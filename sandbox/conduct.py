@@ -82,7 +82,7 @@ def conduct(
 ) -> RunReport:
     """Starts a worker, lets it draw the job and removes it. Raises :class:`SandboxError`, see ``outcome``."""
     log = LogTail()
-    reader = MessageReader(on_frame)
+    reader = MessageReader(on_frame, job)
     with _worker(start, log) as worker:
         watch = _Watch(worker, budget, lambda: reader.finished)
         channel = worker.channel(reader.feed, log.feed)

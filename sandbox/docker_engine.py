@@ -4,6 +4,9 @@ The image is started by its ID, which is a hash of its content, and only if the 
 host path is mounted; the submission comes as a stream. The command runs behind ``env -i``, since an engine
 adds variables of its own. Every container carries a label with its owner and a date after which anybody may
 remove it; whatever a killed run left behind is removed when the backend is opened the next time.
+
+With ``device="gpu"`` the engine is asked for every GPU with graphics, and the filter is wider. No machine with a GPU
+has tried that.
 """
 
 from __future__ import annotations
@@ -130,7 +133,7 @@ class DockerBackend:
             network_mode="none",
             read_only=True,
             cap_drop=["ALL"],
-            security_opt=["no-new-privileges:true", f"seccomp={json.dumps(engine_profile())}"],
+            security_opt=["no-new-privileges:true", f"seccomp={json.dumps(engine_profile(self._device))}"],
             # Memory without swap: the same limit for both together.
             mem_limit=memory_bytes,
             memswap_limit=memory_bytes,

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,11 +18,24 @@ from sandbox.exchange import Channel
 
 _POLL_SECONDS: Final = 0.01
 _DEATH_SECONDS: Final = 5.0
+_INODE_BYTES: Final = 1 << 10
+"""About what the kernel keeps for a name and a file in memory, however empty the file is."""
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
+@dataclass(frozen=True)
+class Scratch:
+    """A file system in memory inside the sandbox: where it is there, and how large it was made in bytes."""
+
+    folder: str
+    size: int
+
+
 class HostProcess:
-    """One started command and everything below it. ``clean_up`` runs once, after its end."""
+    """One started command and everything below it. ``clean_up`` runs once, after its end.
+
+    With ``scratch`` what lies in there counts as memory too, as it does in a control group.
+    """
 
     def __init__(
         self,
@@ -32,9 +46,11 @@ class HostProcess:
         pass_fds: Sequence[int] = (),
         clean_up: Callable[[], None],
         signals_as_codes: bool = False,
+        scratch: Scratch | None = None,
     ) -> None:
         self._clean_up: Callable[[], None] | None = clean_up
         self._signals_as_codes = signals_as_codes
+        self._scratch = scratch
         self._exit: Exit | None = None
         self._dying: set[int] = set()
         try:
@@ -66,13 +82,17 @@ class HostProcess:
         )
 
     def sample(self) -> Sample:
-        """CPU seconds of the whole tree, reaped children included, and its private and shared memory."""
+        """CPU seconds of the whole tree, reaped children included, and the memory that it takes."""
         cpu, memory, seen = 0.0, 0, False
-        for pid in _tree(self._process.pid):
+        tree = _tree(self._process.pid)
+        for pid in tree:
             with contextlib.suppress(OSError, ValueError, IndexError):
                 cpu += _cpu_seconds(pid)
-                memory += _resident_bytes(pid)
+                memory += _memory_bytes(pid)
                 seen = True
+        if self._scratch is not None:
+            # The first process stays outside; what is below it sees the sandbox's own file system.
+            memory += next((found for pid in tree[1:] if (found := _scratch_bytes(pid, self._scratch))), 0)
         return Sample(cpu if seen else None, memory if seen else None, None)
 
     def wait(self, seconds: float) -> Exit | None:
@@ -157,9 +177,20 @@ def _cpu_seconds(pid: int) -> float:
     return sum(int(field) for field in _fields(pid)[11:15]) / _TICKS
 
 
-def _resident_bytes(pid: int) -> int:
+def _memory_bytes(pid: int) -> int:
+    """What a process takes: its pages in memory and in swap, and the tables that the kernel keeps for them."""
     total = 0
     for line in Path(f"/proc/{pid}/status").read_bytes().splitlines():
-        if line.startswith((b"RssAnon:", b"RssShmem:")):
+        if line.startswith((b"RssAnon:", b"RssShmem:", b"VmPTE:", b"VmSwap:")):
             total += int(line.split()[1]) << 10
     return total
+
+
+def _scratch_bytes(pid: int, scratch: Scratch) -> int:
+    """What lies in the scratch of a process's sandbox; 0 while there is none of that size."""
+    with contextlib.suppress(OSError):
+        found = os.statvfs(f"/proc/{pid}/root{scratch.folder}")
+        # Before a sandbox is laid out, its first process still sees the file systems of this machine.
+        if found.f_blocks * found.f_frsize == scratch.size:
+            return (found.f_blocks - found.f_bfree) * found.f_frsize + (found.f_files - found.f_ffree) * _INODE_BYTES
+    return 0

@@ -55,7 +55,17 @@ def _families() -> dict[str, int]:
             found[name] = 0
         except OSError as error:
             found[name] = error.errno or -1
+            # The other call that makes sockets. A family without pairs has made one of its own by then and says so.
+            if _pair(family) not in (errno.EPERM, errno.ENOSYS):
+                found[name] = 0
     return found
+
+
+def _pair(family: int) -> int:
+    libc = ctypes.CDLL(None, use_errno=True)
+    ctypes.set_errno(0)
+    libc.socketpair(family, socket.SOCK_STREAM, 0, (ctypes.c_int * 2)())
+    return ctypes.get_errno()
 
 
 def _writable() -> list[str]:

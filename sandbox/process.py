@@ -1,7 +1,8 @@
 """The plain process backend. It limits and cleans, but it does **not** isolate: UNSAFE for foreign submissions.
 
 It serves fixtures, tests and machines on which the submission is the operator's own. The renderer can
-read every file that its user can, and it has the network.
+read every file that its user can, and it has the network. Its memory is counted and limited as far as its
+processes show it, which is no promise: nothing here keeps it from holding memory that no process maps.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ _PROMISES: Final = frozenset(
         Promise.ONLY_THREE_DESCRIPTORS,
         Promise.NO_CORE_DUMPS,
         Promise.CPU_LIMIT,
-        Promise.MEMORY_LIMIT,
         Promise.FILE_SIZE_LIMIT,
         Promise.OPEN_FILES_LIMIT,
     }

@@ -41,7 +41,7 @@ SENTENCES: Final[dict[Promise, str]] = {
     Promise.ONLY_THREE_DESCRIPTORS: "No descriptor but standard input, output and error is open.",
     Promise.NO_CORE_DUMPS: "A crash writes no core file.",
     Promise.CPU_LIMIT: "CPU seconds are limited.",
-    Promise.MEMORY_LIMIT: "Memory is limited.",
+    Promise.MEMORY_LIMIT: "Memory is limited, and none can be held where no counter finds it.",
     Promise.FILE_SIZE_LIMIT: "The size of a file is limited.",
     Promise.OPEN_FILES_LIMIT: "The number of open files is limited.",
     Promise.PROCESS_LIMIT: "The number of processes and threads is limited.",

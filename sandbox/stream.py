@@ -37,7 +37,6 @@ class StreamLimits:
     """How much of each kind one run may send; beyond it the stream is a breach."""
 
     max_messages: int = MAX_MESSAGES
-    max_frames: int = 256
     max_frame_bytes: int = 128 << 20
     max_output_bytes: int = 2 << 30
     max_log_bytes: int = 16 << 20
@@ -82,10 +81,12 @@ class MessageReader:
     """Puts the messages of one run together; feed it until :attr:`finished`.
 
     Order is part of the protocol: at most one :class:`Hello` before everything but a :class:`Refused`,
-    at most one :class:`Cameras` before the first frame, no view drawn twice, nothing after the end.
+    at most one :class:`Cameras` before the first frame, no view drawn twice, nothing after the end. A frame
+    belongs to one of the cameras: those of ``job``, where it names them, else those that were sent. So the
+    job bounds how many frames there can be.
     """
 
-    def __init__(self, on_frame: OnFrame, limits: StreamLimits | None = None) -> None:
+    def __init__(self, on_frame: OnFrame, job: Job, limits: StreamLimits | None = None) -> None:
         self.hello: Hello | None = None
         self.cameras: Cameras | None = None
         self.ending: Done | Refused | None = None
@@ -94,6 +95,7 @@ class MessageReader:
         self._buffer = bytearray()
         self._frame: Frame | None = None
         self._views: set[str] = set()
+        self._expected = None if job.cameras is None else {camera.name for camera in job.cameras}
         self._messages = 0
         self._received = 0
 
@@ -156,6 +158,8 @@ class MessageReader:
             if self.cameras is not None or self._views:
                 raise _breach("out_of_order", "The renderer sent cameras at the wrong moment.")
             self.cameras = header
+            if self._expected is None:
+                self._expected = {camera.name for camera in header.cameras}
         elif isinstance(header, Frame):
             self._announce(header)
         else:
@@ -164,9 +168,11 @@ class MessageReader:
     def _announce(self, frame: Frame) -> None:
         if frame.view_id in self._views:
             raise _breach("frame_repeated", f"The renderer sent {frame.view_id} twice.")
+        if self._expected is None:
+            raise _breach("out_of_order", "The renderer sent a frame before its cameras.")
+        if frame.view not in self._expected:
+            raise _breach("frame_unexpected", f"The renderer sent {frame.view_id}, which no camera of the job shows.")
         self._views.add(frame.view_id)
-        if len(self._views) > self._limits.max_frames:
-            raise _breach("output_flood", "The renderer sent too many frames.")
         if frame.payload_bytes > self._limits.max_frame_bytes:
             raise _breach("frame_too_large", f"{frame.view_id} is larger than {self._limits.max_frame_bytes} bytes.")
         self._frame = frame

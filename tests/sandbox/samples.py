@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from renderer.protocol import Budget, Done, Facts, Frame, Hello, Job, encode_header
+from renderer.protocol import Budget, Camera, Cameras, Done, Facts, Frame, Hello, Job, encode_header
 from sandbox.host_process import HostProcess
 from sandbox.limits import limits_of
 from sandbox.snapshot import Snapshot, SnapshotFile
@@ -83,11 +83,23 @@ def frame(view: str = "front", side: int = 2, bit_depth: int = 8) -> Frame:
     )
 
 
-def good_stream(views: tuple[str, ...] = ("front",)) -> bytes:
-    """A whole run's output: hello, one black frame a view, done."""
-    parts = [encode_header(HELLO)]
+def cameras(*names: str) -> Cameras:
+    """The message that announces cameras of these names."""
+    each = tuple(
+        Camera(
+            name=name, projection="perspective", eye=(0, 0, 5), target=(0, 0, 0), up=(0, 1, 0), fov_degrees=30,
+            height_metres=0, near_metres=0.1, far_metres=10, azimuth_degrees=0,
+        )
+        for name in names
+    )  # fmt: skip
+    return Cameras(cameras=each, bounds_min=(0, 0, 0), bounds_max=(1, 1, 1))
+
+
+def good_stream(views: tuple[str, ...] = ("front",), side: int = 2) -> bytes:
+    """A whole run's output: hello, the cameras, one black frame a view, done."""
+    parts = [encode_header(HELLO), encode_header(cameras(*views))]
     for view in views:
-        header = frame(view)
+        header = frame(view, side)
         parts += [encode_header(header), bytes(header.payload_bytes)]
     return b"".join([*parts, encode_header(Done(facts=FACTS))])
 

@@ -12,7 +12,7 @@ from renderer.protocol import Budget, Frame
 from sandbox.backend import RunReport
 from sandbox.conduct import conduct
 from sandbox.errors import ProtocolBreach, RendererRefused, RunFailed, SandboxError
-from tests.sandbox.samples import budget, good_stream, job, snapshot_of, stand_in
+from tests.sandbox.samples import budget, cameras, good_stream, job, snapshot_of, stand_in
 
 READ = "import os, signal, sys, time\ndata = sys.stdin.buffer.read()\n"
 SAY = "def say(text):\n    os.write(1, bytes.fromhex(text))\n"
@@ -43,14 +43,14 @@ def test_good_run_is_reported(tmp_path: Path) -> None:
     script = f"{READ}{SAY}sys.stderr.write('noted')\nsys.stderr.flush()\nsay('{WHOLE}')\n"
     report, frames = run(script, tmp_path)
     assert frames == ["front.beauty:12"]
-    assert report.cameras is None
+    assert report.cameras == cameras("front")
     assert report.usage.log_tail == "noted"
     assert 0 < report.usage.wall_seconds < 60
 
 
 def test_both_directions_flow_at_once(tmp_path: Path) -> None:
-    # It logs and draws more than a pipe holds before it reads: blocking pipes would make both sides wait.
-    whole = good_stream(tuple(f"v{number}" for number in range(200)))
+    # It logs more than a pipe holds, and draws, before it reads: blocking pipes would make both sides wait.
+    whole = good_stream(tuple(f"v{number}" for number in range(60)))
     script = (
         "import os, sys\n"
         "with open(2, 'wb', closefd=False) as log: log.write(b'x' * 300000)\n"
@@ -59,7 +59,7 @@ def test_both_directions_flow_at_once(tmp_path: Path) -> None:
         "assert len(sys.stdin.buffer.read()) > 8000000\n"
         "os.write(1, whole[-1:])\n"
     )
-    assert len(run(script, tmp_path, size=8_000_000)[1]) == 200
+    assert len(run(script, tmp_path, size=8_000_000)[1]) == 60
 
 
 def test_orderly_refusal_keeps_its_words(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from renderer.profile import load_profile
 from sandbox import BackendUnavailable, RunFailed, RuntimeMissing, open_backend, take_snapshot
 from sandbox.backend import Backend, RunReport
 from sandbox.errors import RendererRefused
+from sandbox.host_process import Scratch, _scratch_bytes
 from sandbox.process import find_program
 from sandbox.runtime import Runtime
 from tests.sandbox.samples import CUBE, budget, job
@@ -110,6 +111,11 @@ ATTACKS = {
     "network_connect": "import socket\nsocket.create_connection(('127.0.0.1', 22), 1)",
     "name_look_up": "import socket\nsocket.getaddrinfo('example.com', 80)",
     "abstract_socket": "import socket\nsocket.socket(socket.AF_UNIX).connect('\\0{name}')",
+    "pair_of_sockets": "import socket\nsocket.socketpair()",
+    "memory_file": "import os\nos.memfd_create('x')",
+    "shared_memory": "import mmap\nmmap.mmap(-1, 4096)",
+    "shared_zeros": "import mmap, os\nmmap.mmap(os.open('/dev/zero', os.O_RDWR), 4096)",
+    "shared_file": "import mmap\nf = open('f', 'w+b', 0)\nf.write(bytes(4096))\nmmap.mmap(f.fileno(), 4096)",
     "write_the_sources": "open('/opt/render-judge/renderer/worker.py', 'w')",
     "write_storm": "open('/opt/storm/evil.pth', 'w')",
     "write_the_system": "open('/usr/bin/evil', 'w')",
@@ -137,13 +143,34 @@ def test_attack_from_inside_fails(bubblewrap: Backend, name: str) -> None:
     assert told == "refused\n"
 
 
-def test_memory_bomb_is_the_candidates_fault(bubblewrap: Backend) -> None:
-    source = (
-        "import os\nfor _ in range(3): os.fork()\nheld = bytearray(b'x') * (100 << 20)\nimport time\ntime.sleep(30)"
-    )
+BOMBS = {
+    "many_processes": "import os\nfor _ in range(3): os.fork()\nheld = bytearray(b'x') * (100 << 20)",
+    # 4 KiB of tables for every 2 MiB touched, and of memory nothing but the one page of zeros.
+    "page_tables": (
+        "import mmap\nheld = []\nfor _ in range(12):\n"
+        "  held.append(mmap.mmap(-1, 1 << 33, flags=mmap.MAP_PRIVATE | mmap.MAP_NORESERVE, prot=mmap.PROT_READ))\n"
+        "  held[-1].madvise(mmap.MADV_NOHUGEPAGE)\n"
+        "  for at in range(0, 1 << 33, 1 << 21): held[-1][at]"
+    ),
+    "scratch": "with open('f', 'wb') as file:\n  for _ in range(300): file.write(bytes(1 << 20))",
+    "empty_files": "for number in range(200_000): open(str(number), 'w').close()",
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_memory_bomb_is_the_candidates_fault(bubblewrap: Backend, name: str) -> None:
     with pytest.raises(RunFailed) as caught:
-        bubblewrap.probe(source, budget(memory_bytes=256 << 20))
+        bubblewrap.probe(f"{BOMBS[name]}\nimport time\ntime.sleep(30)", budget(memory_bytes=128 << 20))
     assert (caught.value.code, caught.value.fault) == ("memory_exceeded", "candidate")
+
+
+def test_file_system_of_another_size_is_not_taken_for_the_scratch(tmp_path: Path) -> None:
+    # Before a sandbox is laid out, the same path may lead to this machine's own files.
+    found = os.statvfs(tmp_path)
+    size = found.f_blocks * found.f_frsize
+    assert _scratch_bytes(os.getpid(), Scratch(str(tmp_path), size)) > 0
+    assert _scratch_bytes(os.getpid(), Scratch(str(tmp_path), size + 1)) == 0
+    assert _scratch_bytes(os.getpid(), Scratch(str(tmp_path / "absent"), size)) == 0
 
 
 def test_fork_bomb_ends_with_its_sandbox(bubblewrap: Backend) -> None:

@@ -172,8 +172,9 @@ class Liar:
     name = "liar"
     promises = frozenset({Promise.CPU_LIMIT, Promise.MEMORY_LIMIT, Promise.NO_NETWORK})
 
-    def __init__(self, output: bytes) -> None:
+    def __init__(self, output: bytes, lets: str = "") -> None:
         self.output = output
+        self.lets = lets
 
     def describe(self) -> dict[str, Any]:
         return {}
@@ -182,12 +183,22 @@ class Liar:
         raise RunFailed("killed", "No.", "No.")
 
     def probe(self, source: str, limits: object, stdin: bytes = b"") -> ProbeReport:
-        return ProbeReport(self.output if stdin else b"held\n", 0, None, "", {})
+        if stdin:
+            return ProbeReport(self.output, 0, None, "", {})
+        held = self.lets in source
+        return ProbeReport(b"held\n" if held else b"refused\n", 0, None, "", {})
 
 
-def test_backend_without_limits_is_found() -> None:
-    report = self_check(Liar(json.dumps(kept()).encode()))
+@pytest.mark.parametrize("lets", ["bytearray", "MADV_DONTNEED", "memfd_create", "open('held'"])
+def test_backend_without_limits_is_found(lets: str) -> None:
+    report = self_check(Liar(json.dumps(kept()).encode(), lets))
     assert {finding.promise for finding in report.broken} == {Promise.CPU_LIMIT, Promise.MEMORY_LIMIT}
+
+
+@pytest.mark.parametrize("lets", ["", "nothing"])
+def test_memory_finding_rests_on_what_the_probe_says(lets: str) -> None:
+    broken = {finding.promise for finding in self_check(Liar(json.dumps(kept()).encode(), lets)).broken}
+    assert (Promise.MEMORY_LIMIT in broken) == (lets == "")
 
 
 @pytest.mark.parametrize("output", [b"", b"[]", b"{}", b"\xff", b"[" * 100_000])

@@ -145,10 +145,23 @@ def heavy(folder: Path) -> None:
     (folder / "2").write_bytes(bytes(41))
 
 
+def folders(count: int) -> Callable[[Path], None]:
+    def make(folder: Path) -> None:
+        for number in range(count):
+            (folder / f"{number}").mkdir()
+
+    return make
+
+
+def other_bytes(path: Path) -> None:
+    path.write_bytes(b"y" * 10)
+    os.utime(path, ns=(1, 1))
+
+
 LIMITS: dict[str, tuple[Callable[[Path], object], str]] = {
     "files": (many, "too_many_files"),
-    "folders": (lambda folder: [(folder / f"{n}").mkdir() for n in range(5)], "too_many_files"),
-    "entries": (lambda folder: [(folder / f"{n}").mkdir() for n in range(12)], "too_many_files"),
+    "folders": (folders(5), "too_many_files"),
+    "entries": (folders(12), "too_many_files"),
     "depth": (deep, "too_deep"),
     "name": (lambda folder: (folder / ("x" * 21)).touch(), "name_too_long"),
     "path": (long_path, "name_too_long"),
@@ -174,7 +187,7 @@ def test_missing_submission_has_its_own_code(path: str, asset: Path, tmp_path: P
     [
         pytest.param(lambda path: path.write_bytes(bytes(5000)), id="grows"),
         pytest.param(lambda path: path.write_bytes(b""), id="shrinks"),
-        pytest.param(lambda path: (path.write_bytes(b"y" * 10), os.utime(path, ns=(1, 1))), id="same_size_and_mtime"),
+        pytest.param(other_bytes, id="same_size_and_mtime"),
         pytest.param(lambda path: os.link(path, path.with_name("second")), id="gets_a_second_name"),
     ],
 )
@@ -183,7 +196,8 @@ def test_change_while_reading_is_refused(
 ) -> None:
     target = asset / "a.usda"
     os.utime(target, ns=(1, 1))
-    real, done = os.read, []
+    real = os.read
+    done: list[bool] = []
 
     def reading(descriptor: int, count: int) -> bytes:
         if not done:
@@ -193,7 +207,7 @@ def test_change_while_reading_is_refused(
             change(target)
         return real(descriptor, count)
 
-    monkeypatch.setattr(module.os, "read", reading)
+    monkeypatch.setattr(os, "read", reading)
     assert refusal(asset, tmp_path / "staging").code == "changed_while_read"
 
 
@@ -253,7 +267,7 @@ def test_full_disk_is_infrastructure(asset: Path, tmp_path: Path, monkeypatch: p
     def full(descriptor: int, data: bytes) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module.os, "write", full)
+    monkeypatch.setattr(os, "write", full)
     with pytest.raises(StagingError) as caught:
         take_snapshot(asset, tmp_path / "staging")
     assert (caught.value.code, caught.value.fault, caught.value.retry) == ("disk_full", "infrastructure", True)

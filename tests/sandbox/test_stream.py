@@ -8,24 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from renderer.protocol import Camera, Cameras, Done, Frame, Job, Refused, encode_header
+from renderer.protocol import Done, Frame, Job, Refused, encode_header
 from sandbox.errors import ProtocolBreach, StagingError
 from sandbox.stream import LogTail, MessageReader, StreamLimits, outgoing
-from tests.sandbox.samples import FACTS, HELLO, frame, good_stream, job, snapshot_of
+from tests.sandbox.samples import FACTS, HELLO, cameras, frame, good_stream, job, snapshot_of
 
-CAMERA = Camera(
-    name="front", projection="perspective", eye=(0, 0, 5), target=(0, 0, 0), up=(0, 1, 0), fov_degrees=30,
-    height_metres=0, near_metres=0.1, far_metres=10, azimuth_degrees=0,
-)  # fmt: skip
-CAMERAS = Cameras(cameras=(CAMERA,), bounds_min=(0, 0, 0), bounds_max=(1, 1, 1))
+CAMERAS = cameras("front")
 REFUSED = Refused(code="no_geometry", message="Nothing.", remedy="Add some.", fault="candidate")
 H, C, R, D = (encode_header(header) for header in (HELLO, CAMERAS, REFUSED, Done(facts=FACTS)))
 F = encode_header(frame()) + bytes(12)
 
 
-def read(data: bytes, step: int | None = None, limits: StreamLimits | None = None) -> tuple[MessageReader, list[str]]:
+def read(
+    data: bytes, step: int | None = None, limits: StreamLimits | None = None, asked: Job | None = None
+) -> tuple[MessageReader, list[str]]:
     got: list[str] = []
-    reader = MessageReader(lambda header, pixels: got.append(f"{header.view_id}:{len(pixels)}"), limits)
+    reader = MessageReader(lambda header, pixels: got.append(f"{header.view_id}:{len(pixels)}"), asked or job(), limits)
     for at in range(0, len(data), step or max(len(data), 1)):
         reader.feed(data[at : at + (step or len(data))])
     return reader, got
@@ -41,7 +39,8 @@ def test_whole_run_is_read_in_pieces_of_any_size(step: int) -> None:
 def test_sixteen_bits_take_twice_the_bytes() -> None:
     pixels = bytes(range(24))
     got: list[bytes] = []
-    MessageReader(lambda header, data: got.append(data)).feed(H + encode_header(frame(bit_depth=16)) + pixels)
+    reader = MessageReader(lambda header, data: got.append(data), job())
+    reader.feed(H + C + encode_header(frame(bit_depth=16)) + pixels)
     assert got == [pixels]
 
 
@@ -50,7 +49,7 @@ def test_refusal_needs_no_hello() -> None:
 
 
 def test_nothing_is_lost_at_the_end_of_a_piece() -> None:
-    reader, got = read((H + F)[:-1])
+    reader, got = read((H + C + F)[:-1])
     assert not reader.finished
     assert got == []
     reader.feed(b"\0")
@@ -70,11 +69,13 @@ BREACHES = {
     "cameras_first": (C, "out_of_order"),
     "hello_twice": (H + H, "out_of_order"),
     "cameras_twice": (H + C + C, "out_of_order"),
-    "cameras_after_frames": (H + F + C, "out_of_order"),
-    "view_twice": (H + F + F, "frame_repeated"),
+    "frame_before_its_cameras": (H + F, "out_of_order"),
+    "cameras_after_frames": (H + C + F + C, "out_of_order"),
+    "view_twice": (H + C + F + F, "frame_repeated"),
+    "view_of_no_camera": (H + C + encode_header(frame("top")), "frame_unexpected"),
     "more_after_the_end": (H + D + b"\0", "trailing_bytes"),
     "more_after_a_refusal": (R + H, "trailing_bytes"),
-    "too_many_pixels": (H + F + bytes(4), "bad_header"),
+    "too_many_pixels": (H + C + F + bytes(4), "bad_header"),
 }
 
 
@@ -90,9 +91,8 @@ def test_breach_has_its_own_code_and_is_the_candidates(name: str) -> None:
     ("limits", "data", "code"),
     [
         (StreamLimits(max_output_bytes=100), bytes(101), "output_flood"),
-        (StreamLimits(max_frames=1), H + F + encode_header(frame("top")), "output_flood"),
         (StreamLimits(max_messages=1), H + C, "output_flood"),
-        (StreamLimits(max_frame_bytes=11), H + F, "frame_too_large"),
+        (StreamLimits(max_frame_bytes=11), H + C + F, "frame_too_large"),
     ],
 )
 def test_output_flood_is_a_breach(limits: StreamLimits, data: bytes, code: str) -> None:
@@ -101,10 +101,20 @@ def test_output_flood_is_a_breach(limits: StreamLimits, data: bytes, code: str) 
     assert caught.value.code == f"protocol_{code}"
 
 
+def test_cameras_of_the_job_bound_the_frames_whatever_the_renderer_announces() -> None:
+    asked = job().model_copy(update={"cameras": cameras("front").cameras})
+    top = encode_header(frame("top"))
+    assert read(H + F + D, asked=asked)[1] == ["front.beauty:12"]
+    for announced in (b"", encode_header(cameras("front", "top"))):
+        with pytest.raises(ProtocolBreach) as caught:
+            read(H + announced + top, asked=asked)
+        assert caught.value.code == "protocol_frame_unexpected"
+
+
 def test_announced_frame_takes_no_memory_before_its_bytes_come() -> None:
     header = encode_header(frame(side=8192, bit_depth=16))
     with pytest.raises(ProtocolBreach) as caught:
-        read(H + header)
+        read(H + C + header)
     assert caught.value.code == "protocol_frame_too_large"
 
 
@@ -142,7 +152,7 @@ def test_what_a_frame_handler_raises_comes_through() -> None:
         raise OSError(28, "no room")
 
     with pytest.raises(OSError, match="no room"):
-        MessageReader(full).feed(H + F)
+        MessageReader(full, job()).feed(H + C + F)
 
 
 def test_outgoing_is_what_the_renderer_reads(tmp_path: Path) -> None:
