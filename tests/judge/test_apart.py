@@ -41,7 +41,7 @@ def _modules(tree: ast.AST) -> set[str]:
 
 
 def _names(tree: ast.AST) -> set[str]:
-    """Every name that is read, bound, imported or reached by a dot."""
+    """Every name that is read, bound, imported, reached by a dot or spelt out in a string."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
@@ -50,6 +50,8 @@ def _names(tree: ast.AST) -> set[str]:
             found.add(node.attr)
         elif isinstance(node, ast.alias):
             found |= set(node.name.split(".")) | {node.asname or ""}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.add(node.value)
     return found
 
 
@@ -78,6 +80,7 @@ def test_no_source_names_the_environment_a_socket_or_a_provider(source: Path) ->
         "import os\nos.environ['KEY']", "from os import environ as e", "import socket", "import anthropic",
         "from openai import OpenAI", "import urllib.request", "from importlib import import_module", "import importlib",
         "__import__('so' + 'cket')", "asyncio.open_connection('h', 1)", "from . import calling",
+        "getattr(os, 'environ')",
     ],
 )  # fmt: skip
 def test_the_look_at_the_sources_sees_what_it_looks_for(text: str) -> None:
@@ -99,7 +102,7 @@ def refuse(*args, **kwargs):
     raise AssertionError("reached for the environment or a socket")
 
 
-placed = bundle(fixture=False, views=kit.VIEWS).seal().put(Path(sys.argv[1]))
+placed = bundle(fixture=True, views=kit.VIEWS).seal().put(Path(sys.argv[1]))
 with asyncio.Runner() as runner:
     runner.get_loop()  # an event loop makes a pair of sockets of its own; the host has it before the door is shut
     for name in ("__getitem__", "__iter__", "__len__", "__contains__", "__setitem__", "__delitem__", "copy"):
@@ -113,9 +116,9 @@ with asyncio.Runner() as runner:
         sys.exit("the door is not shut")
 
     evidence = judge.load_trusted_render_evidence(placed.folder, **placed.told)
-    result = kit.judged(evidence, kit.Client())
+    result = kit.judged(evidence, kit.Client(), allow_fixtures=True)
     assert (result.status, result.score) == ("scored", 0.75), result
-    result = kit.judged(evidence, kit.Client(), sampling=judge.Sampling(2, True))
+    result = kit.judged(evidence, kit.Client(), sampling=judge.Sampling(2, True), allow_fixtures=True)
     assert (result.status, len(result.calls)) == ("scored", 4), result
     result = judge.judge_visuals(evidence=evidence, objective=kit.PASSED)
     assert result.reason == "no_authorization", result
