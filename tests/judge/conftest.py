@@ -10,11 +10,11 @@ from tests.judge import scored_kit
 
 @pytest.fixture(scope="session")
 def evidence(tmp_path_factory: pytest.TempPathFactory) -> TrustedRenderEvidence:
-    """Two cameras, two passes."""
+    """Two cameras, two passes; a fixture, and labelled as one by its receipt."""
     return scored_kit.load(tmp_path_factory.mktemp("evidence"))
 
 
 @pytest.fixture(scope="session")
-def fixture_evidence(tmp_path_factory: pytest.TempPathFactory) -> TrustedRenderEvidence:
-    """The same, labelled as a fixture by its receipt."""
-    return scored_kit.load(tmp_path_factory.mktemp("fixture"), fixture=True)
+def unlabelled(tmp_path_factory: pytest.TempPathFactory) -> TrustedRenderEvidence:
+    """The same without the label, for the tests of what the label does."""
+    return scored_kit.load(tmp_path_factory.mktemp("unlabelled"), fixture=False)

@@ -1,6 +1,7 @@
 """What the scored judge's tests share: synthetic evidence through the real loader, and clients of every temper.
 
-The pictures are gradients out of a formula. Nothing here has been rendered, and no model was asked.
+Everything is labelled as a fixture. The pictures are gradients out of a formula, but for those of
+:func:`load_renders`, which Storm drew; no model is asked anywhere.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tests.receipt.adversary import bundle
 
 IDS = ("components", "shape", "surface", "artifacts")
 VIEWS = ("front.beauty", "back.beauty", "front.clay", "back.clay")
+RENDERS = Path(__file__).parents[1] / "fixtures" / "renders" / "crate"
 MODEL = "judge-model"
 CONFIG = ProviderConfig("some-provider", MODEL, settings={"temperature": 0, "nested": {"a": [1]}}, timeout_seconds=20.0)
 CONTROLLER = ControllerAuthorization("controller-1")
@@ -33,7 +35,7 @@ Answer = Callable[[ProviderRequest], Any]
 def load(
     folder: Path,
     *,
-    fixture: bool = False,
+    fixture: bool = True,
     views: tuple[str, ...] = VIEWS,
     change: Callable[[dict[str, Any]], Any] | None = None,
 ) -> TrustedRenderEvidence:
@@ -43,6 +45,17 @@ def load(
         change(made.receipt)
     folder.mkdir(parents=True, exist_ok=True)
     return made.seal().put(folder).load()
+
+
+def load_renders(folder: Path, candidate: str) -> TrustedRenderEvidence:
+    """A fixture of real renders of one example: its reference and one of its candidates."""
+    views = tuple(sorted(path.stem for path in (RENDERS / "reference").glob("*.png")))
+    made = bundle(fixture=True, views=views)
+    for record in made.receipt["images"]:
+        name = "reference" if record["role"] == "reference" else candidate
+        made.pngs[record["path"]] = (RENDERS / name / f"{record['view_id']}.png").read_bytes()
+    folder.mkdir(parents=True, exist_ok=True)
+    return made.refresh().seal().put(folder).load()
 
 
 def entry(name: str, level: Any, **changes: Any) -> dict[str, Any]:
@@ -96,6 +109,7 @@ def judged(evidence: TrustedRenderEvidence | None, client: JudgeClient | None, *
         "authorization": CONTROLLER,
         "client": client,
         "config": CONFIG,
+        "allow_fixtures": True,
     }
     return judge_visuals(**(everything | changes))
 

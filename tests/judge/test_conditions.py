@@ -43,13 +43,13 @@ def test_by_default_nothing_runs_and_the_score_is_null(evidence: TrustedRenderEv
     ids=lambda row: "".join(".x"[not one] for one in row),
 )
 def test_the_whole_truth_table(
-    holds: tuple[bool, ...], evidence: TrustedRenderEvidence, fixture_evidence: TrustedRenderEvidence
+    holds: tuple[bool, ...], evidence: TrustedRenderEvidence, unlabelled: TrustedRenderEvidence
 ) -> None:
     table = dict(zip(ORDER, holds, strict=True))
     client = Client()
     if not table["provider_mismatch"]:
         client.provider_id = "another-provider"
-    shown = evidence if table["fixture_not_allowed"] else fixture_evidence
+    shown = unlabelled if table["fixture_not_allowed"] else evidence
     result = judge_visuals(
         evidence=shown if table["evidence_missing"] else None,
         authorization=CONTROLLER if table["no_authorization"] else None,
@@ -150,18 +150,19 @@ def test_without_an_objective_no_gate_has_passed(evidence: TrustedRenderEvidence
 
 
 @pytest.mark.parametrize("allowed", [False, None, 1, "yes"])
-def test_threat_11_fixtures_need_the_boolean_true(fixture_evidence: TrustedRenderEvidence, allowed: Any) -> None:
+def test_threat_11_fixtures_need_the_boolean_true(evidence: TrustedRenderEvidence, allowed: Any) -> None:
     client = Client()
-    result = judged(fixture_evidence, client, allow_fixtures=allowed)
+    result = judged(evidence, client, allow_fixtures=allowed)
     assert (result.status, result.reason, result.kind) == ("not_run", "fixture_not_allowed", "fixture")
     assert client.requests == []
 
 
 def test_threat_11_an_allowed_fixture_stays_labelled_as_one(
-    evidence: TrustedRenderEvidence, fixture_evidence: TrustedRenderEvidence
+    evidence: TrustedRenderEvidence, unlabelled: TrustedRenderEvidence
 ) -> None:
-    assert judged(fixture_evidence, Client(), allow_fixtures=True).kind == "fixture"
-    assert judged(evidence, Client(), allow_fixtures=True).kind == "evaluation"
+    assert [judged(evidence, client).kind for client in (Client(), Client(None), None)] == ["fixture"] * 3
+    assert judged(unlabelled, Client()).kind == "evaluation"
+    assert judged(unlabelled, Client(), allow_fixtures=False).status == "scored"
 
 
 @pytest.mark.parametrize("shown", [b"\x89PNG\r\n\x1a\n", "screenshot.png", {"images": []}, ["a.png"], 5], ids=repr)

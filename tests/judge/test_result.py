@@ -44,7 +44,7 @@ def test_a_result_records_everything_that_the_contract_names(evidence: TrustedRe
     usage = {"input_tokens": 100, "output_tokens": 20, "total_tokens": 120, "cost_usd": 0.25}
     assert record == {
         "schema": "visual-judge-result-v1",
-        "kind": "evaluation",
+        "kind": "fixture",
         "status": "scored",
         "reason": None,
         "detail": None,
