@@ -52,13 +52,14 @@ def test_whatever_a_client_raises_is_the_providers_failure(
     assert "sk-secret" not in result.model_dump_json()
 
 
-@pytest.mark.parametrize(
-    "error", [RuntimeError("x"), _Own(), asyncio.CancelledError()], ids=lambda one: type(one).__name__
-)
+@pytest.mark.parametrize("error", [*RAISED, asyncio.CancelledError()], ids=lambda one: type(one).__name__)
 def test_whatever_an_asynchronous_client_raises_is_the_providers_failure(
     evidence: TrustedRenderEvidence, error: BaseException
 ) -> None:
-    assert judged(evidence, AsyncClient(_raise(error))).reason == "provider_error"
+    client = AsyncClient(_raise(error))
+    result = judged(evidence, client)
+    assert (result.status, result.reason, result.score) == ("failed", "provider_error", None)
+    assert len(client.requests) == 1
 
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
