@@ -109,6 +109,10 @@ def render(as_json: bool, **options: Any) -> None:
 @click.argument("folder", metavar="DIR", type=FOLDER)
 @click.option("--public-key", "public_keys", type=FOLDER, multiple=True, help="Trusted public key (PEM); repeatable.")
 @click.option("--threshold", type=click.IntRange(min=1), default=1, show_default=True, help="Signatures needed.")
+@click.option("--case", "case_id", metavar="ID", help="Case that the episode must be of.")
+@click.option(
+    "--episode", "episode_id", metavar="ID", help="Episode that it must be; catches one put in another's place."
+)
 @click.option("--fixture-key", is_flag=True, help="Trust the key beside a fixture; proves nothing about its origin.")
 @_JSON
 @click.pass_context
@@ -117,6 +121,8 @@ def verify(
     folder: Path,
     public_keys: tuple[Path, ...],
     threshold: int,
+    case_id: str | None,
+    episode_id: str | None,
     fixture_key: bool,
     as_json: bool,
 ) -> None:
@@ -125,7 +131,8 @@ def verify(
     if not paths:
         raise click.UsageError("Pass --public-key with the key that you trust; for a fixture, --fixture-key.")
     try:
-        report = verify_episode(folder, [load_public_key(path) for path in paths], threshold)
+        keys = [load_public_key(path) for path in paths]
+        report = verify_episode(folder, keys, threshold, case_id=case_id, episode_id=episode_id)
     except ReceiptError as error:
         raise Refusal(_from_receipt(error), as_json) from error
     if fixture_key and report.fixture is False:

@@ -59,6 +59,8 @@ def test_verify_answers_four_questions_and_fails_with_six(episode: Episode, tmp_
         "completeness",
         "identity",
     ]
+    other = run("verify", episode.folder, "--public-key", tmp_path / "k.pub", "--case", "case-1", "--episode", "ep-2")
+    assert other.exit_code == 6, "another episode in its place"
     (episode.folder / "images" / "candidate" / "front.clay.png").write_bytes(b"x")
     bad = run("verify", episode.folder, "--public-key", tmp_path / "k.pub")
     assert bad.exit_code == 6
