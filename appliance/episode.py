@@ -22,7 +22,7 @@ from appliance.machine import machine_class
 from appliance.packing import appliance_version, build_diagnostics, build_receipt, write_evidence
 from appliance.rendering import Asset, Plan, RenderedRole, fault_of, render_role, take_asset
 from appliance.report import render_report
-from appliance.request import EpisodeRequest, actor_folders, check_options, check_places
+from appliance.request import EpisodeRequest, actor_folders, check_options, check_places, check_submission
 from appliance.result import EpisodeResult, failed
 from appliance.verdicts import Verdict, judge_episode
 from judge.errors import JudgeError
@@ -86,6 +86,7 @@ class _Episode:
         objective = parse_objective(read_bounded(request.objective, "objective"))
         profile = _profile(request, case)
         client = open_client(request.client) if request.client else None
+        check_submission(request, loaded.reference)
         check_places(request, (("runtime_folder", runtime_folder()),))
         signer = self._signer()
         plan = self._plan(profile, case)

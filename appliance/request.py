@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from appliance.errors import UsageError
+from appliance.errors import CandidateFault, UsageError
 from receipt.keys import key_file
-from receipt.places import require_apart, require_outside
+from receipt.places import inside, require_apart, require_outside
 from renderer.protocol import Device
 from sandbox import BackendName
 
@@ -85,3 +86,27 @@ def check_places(request: EpisodeRequest, extra: Sequence[tuple[str, Path]] = ()
     file = key_file(request.key) if request.key else None
     if file is not None:
         require_outside("key_file", file.absolute(), actors)
+
+
+def check_submission(request: EpisodeRequest, reference: Path) -> None:
+    """Trusted mode: what is handed in must be the actor's own, and not the reference by another name.
+
+    The snapshot follows links in the caller's own path to a submission. An actor who owns a part of that
+    path could lead it out of its folder, to the reference above all. Raises :class:`CandidateFault`.
+    """
+    if request.mode == "fixture":
+        return
+    given = Path(os.path.abspath(request.submission))
+    real = Path(os.path.realpath(given))
+    if any(given.is_relative_to(root.absolute()) and not inside(real, root) for root in request.actor_roots):
+        raise CandidateFault(
+            "submission_leaves_actor_root",
+            "The submission is a link that leads out of the actor's folder.",
+            "Hand in the files themselves.",
+        )
+    if inside(real, reference) or inside(reference, real):
+        raise CandidateFault(
+            "submission_is_reference",
+            "The submission's path leads to the reference itself.",
+            "Hand in the files themselves.",
+        )

@@ -56,6 +56,18 @@ def test_threat_13_a_key_within_the_actors_reach_is_refused(files: CaseFiles) ->
     assert (code, result["reason"]) == (4, "key_file_within_reach")
 
 
+def test_threat_3_a_submission_that_is_a_link_to_the_reference_is_refused(files: CaseFiles) -> None:
+    reference = files.case.parent / "reference.usda"
+    files.submission.unlink()
+    files.submission.symlink_to(reference)
+    roots = ["--actor-root", str(files.submission.parent)]
+    code, result = files.run("--sandbox", "bubblewrap", *roots, *_key(files))
+    assert (code, result["fault"], result["reason"]) == (3, "candidate", "submission_leaves_actor_root")
+    code, result = files.run("--sandbox", "bubblewrap", "--actor-remote", *_key(files))
+    assert (code, result["fault"], result["reason"]) == (3, "candidate", "submission_is_reference")
+    assert not files.out.exists()
+
+
 @pytest.mark.parametrize(
     ("case", "reason"),
     [
