@@ -96,7 +96,7 @@ def check_submission(request: EpisodeRequest, reference: Path) -> None:
     """
     if request.mode == "fixture":
         return
-    given = Path(os.path.abspath(request.submission))
+    given = Path(os.path.normpath(request.submission.absolute()))
     real = Path(os.path.realpath(given))
     if any(given.is_relative_to(root.absolute()) and not inside(real, root) for root in request.actor_roots):
         raise CandidateFault(
