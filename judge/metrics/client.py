@@ -85,7 +85,7 @@ def _view(number: int, passes: dict[str, dict[str, Rgb8]]) -> ViewDistances:
     clay, beauty = passes.get("clay"), passes.get("beauty")
     outlines = clay or beauty
     if outlines is None:
-        return ViewDistances(number, None, None, None)
+        return ViewDistances(number, None, None, None, False)
     error = flip_error(outlines["reference"], outlines["candidate"])
     shape = shape_distances(clay["reference"], clay["candidate"], error) if clay else None
     shared = shared_surface(outlines["reference"], outlines["candidate"], error)
@@ -95,7 +95,7 @@ def _view(number: int, passes: dict[str, dict[str, Rgb8]]) -> ViewDistances:
         for pair in (clay, beauty)
         if pair is not None and (value := speckles(pair["reference"], pair["candidate"], shared)) is not None
     ]
-    return ViewDistances(number, shape, surface, max(found, default=None))
+    return ViewDistances(number, shape, surface, max(found, default=None), beauty is not None)
 
 
 def judge_views(views: Sequence[ViewDistances]) -> dict[str, Answer]:
@@ -113,7 +113,11 @@ def judge_views(views: Sequence[ViewDistances]) -> dict[str, Answer]:
             f"Coherent differences of outline and inner shape cover {shape:.2%} in the worst views.",
         )
     surfaces = [view.surface for view in views if view.surface is not None]
-    if surfaces:
+    # Where the reference shows an object and no view shares any of it, there is nothing of it to be seen.
+    nothing = (0, "The candidate shows nothing of the reference's surface in any view.")
+    if shapes and not surfaces and any(view.beauty for view in views):
+        answers["surface"] = nothing
+    elif surfaces:
         recoloured, tone = (
             worst([surface.recoloured for surface in surfaces]),
             worst([surface.delta_e for surface in surfaces]),
@@ -123,7 +127,9 @@ def judge_views(views: Sequence[ViewDistances]) -> dict[str, Answer]:
             f"{recoloured:.2%} of the shared surface differs in colour in the worst views; mean CIEDE2000 {tone:.2f}.",
         )
     specks = [view.specks for view in views if view.specks is not None]
-    if specks:
+    if shapes and not specks:
+        answers["artifacts"] = nothing
+    elif specks:
         share = worst(specks)
         answers["artifacts"] = (
             level(share, ARTIFACTS),

@@ -32,6 +32,8 @@ class ViewDistances:
     shape: ShapeDistances | None
     surface: SurfaceDistances | None
     specks: float | None
+    beauty: bool
+    """Is there a beauty pair at all?"""
 
 
 def level(distance: float, thresholds: Thresholds) -> int:

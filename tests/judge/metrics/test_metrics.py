@@ -5,6 +5,7 @@ The pictures under ``tests/fixtures/renders`` are frozen and labelled there; not
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +24,7 @@ from judge.metrics.distances import SIDE, ground, reduce, shape_distances, silho
 from judge.metrics.levels import ARTIFACTS, COMPONENTS, SHAPE, SURFACE, TONE, level, worst
 from judge.ports import LabelledImage
 from receipt.model import Role
-from receipt.png import encode_png
+from receipt.png import decode_png, encode_png, to_rgb8
 from tests.episodes import build_episode
 
 RENDERS = Path(__file__).resolve().parents[2] / "fixtures" / "renders" / "crate"
@@ -46,9 +47,8 @@ def images(kind: str, edit: Edit = lambda pixels, _: pixels) -> list[LabelledIma
             for role, source in (("reference", "reference"), ("candidate", kind)):
                 pixels = picture(source, view, pass_name)
                 pixels = edit(pixels, pass_name) if role == "candidate" else pixels
-                data = encode_png(np.ascontiguousarray(pixels).tobytes(), pixels.shape[1], pixels.shape[0], 8)
                 one: Role = "reference" if role == "reference" else "candidate"
-                found.append(LabelledImage("", one, number, pass_name, "image/png", "", data))
+                found.append(LabelledImage("", one, number, pass_name, "image/png", "", _png(pixels)))
     return found
 
 
@@ -84,10 +84,21 @@ def _blank(pixels: Rgb8, _: str) -> Rgb8:
     return np.full_like(pixels, pixels[0, 0])
 
 
-def test_a_blank_candidate_has_no_components_and_no_surface_to_assess() -> None:
-    found = levels("reference", _blank)
-    assert (found["components"], found["shape"]) == (0, 0)
-    assert "surface" not in found and "artifacts" not in found
+def test_a_blank_candidate_is_at_the_bottom_of_every_scale() -> None:
+    assert levels("reference", _blank) == {"components": 0, "shape": 0, "surface": 0, "artifacts": 0}
+
+
+def test_a_blank_reference_leaves_nothing_to_assess() -> None:
+    blank = [dataclasses.replace(image, data=_png(_blank(_pixels(image), ""))) for image in images("reference")]
+    assert judge_views(measure(blank)) == {}
+
+
+def _pixels(image: LabelledImage) -> Rgb8:
+    return to_rgb8(decode_png(image.data))
+
+
+def _png(pixels: Rgb8) -> bytes:
+    return encode_png(np.ascontiguousarray(pixels).tobytes(), pixels.shape[1], pixels.shape[0], 8)
 
 
 def _noise(pixels: Rgb8, _: str) -> Rgb8:
@@ -99,10 +110,8 @@ def _noise(pixels: Rgb8, _: str) -> Rgb8:
 
 
 def test_specks_are_artifacts() -> None:
-    found = levels("reference", _noise)
-    assert found.get("artifacts") is None or (found["artifacts"] or 0) <= 2
-    clean = judge_views(measure(images("reference")))["artifacts"][0]
-    assert clean == 4
+    assert (levels("reference", _noise)["artifacts"] or 0) <= 2
+    assert levels("reference")["artifacts"] == 4
 
 
 def test_growing_damage_never_raises_a_level_and_always_grows_the_distance() -> None:
