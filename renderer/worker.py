@@ -16,6 +16,9 @@ from renderer.protocol import Job, Refused, encode_header
 
 _GL_ENVIRONMENT = {
     "PYOPENGL_PLATFORM": "egl",
+    # Storm gathers what it draws on several threads, in the order in which they happen to come: where two
+    # surfaces meet at one depth, that order decides a pixel. One thread has one order.
+    "PXR_WORK_THREAD_LIMIT": "1",
     # Storm compiles and pre-filters; nothing of it is kept between runs.
     "MESA_SHADER_CACHE_DISABLE": "true",
     "TF_ATTACH_DEBUGGER_ON_ERROR": "0",

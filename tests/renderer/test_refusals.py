@@ -113,5 +113,5 @@ def test_the_first_profile_is_frozen() -> None:
     profiles = Path(__file__).resolve().parents[2] / "profiles"
     assert list_profiles(profiles) == ["studio-v1"]
     loaded = load_profile(profiles, "studio-v1")
-    assert loaded.sha256 == "FROZEN_PROFILE"
+    assert loaded.sha256 == "40b8528db8a2ef7561cd1ead9e8f90a78afd62d098abef8eccdd43541fc8bd2b"
     assert (loaded.profile.image.width, len(loaded.profile.views)) == (768, 6)
