@@ -27,7 +27,7 @@ class Case(BaseModel):
     profile: str = "studio-v1"
     focus_prims: tuple[str, ...] = ()
     sku: str | None = None
-    view_seed: int | None = Field(default=None, ge=0, le=2**63 - 1)
+    view_seed: int | None = Field(default=None, ge=0, le=2**53 - 1)
     acceptance: dict[str, Any] | None = None
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from receipt.errors import FormatError
 
 _MAX_DEPTH = 32
+_MAX_WHOLE = 2**53 - 1
 
 
 def parse_object(data: bytes, *, max_bytes: int) -> dict[str, Any]:
@@ -22,7 +23,11 @@ def parse_object(data: bytes, *, max_bytes: int) -> dict[str, Any]:
         raise FormatError("json_bom", "The JSON begins with a byte order mark.")
     try:
         value = json.loads(
-            data.decode("utf-8"), object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant
+            data.decode("utf-8"),
+            object_pairs_hook=_unique,
+            parse_int=_exact,
+            parse_float=_finite,
+            parse_constant=_no_constant,
         )
     except RecursionError as error:
         raise FormatError("json_too_deep", "The JSON is nested too deeply.") from error
@@ -48,11 +53,18 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _finite(text: str) -> float:
-    # 1e999 is a number by the grammar and infinity to Python.
+    # 1e999 is a number by the grammar and infinity to Python; and RFC 8785 writes a large one as a whole.
     number = float(text)
-    if not math.isfinite(number):
-        raise ValueError("a number is outside the range of a double")
+    if not math.isfinite(number) or abs(number) > _MAX_WHOLE:
+        raise ValueError("a number is too large to be exact")
     return number
+
+
+def _exact(text: str) -> int:
+    # RFC 8785 numbers are doubles: beyond this, another reader sees another number.
+    if len(text) > 17 or abs(int(text)) > _MAX_WHOLE:
+        raise ValueError("a whole number is too large to be exact")
+    return int(text)
 
 
 def _no_constant(text: str) -> Any:

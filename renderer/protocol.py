@@ -101,7 +101,7 @@ class Job(Model):
     cameras: tuple[Camera, ...] | None = Field(default=None, max_length=64)
     """None: measure this asset and resolve the cameras from it (the reference, or a plain render)."""
     focus_prims: tuple[str, ...] = Field(default=(), max_length=16)
-    view_seed: int | None = Field(default=None, ge=0, le=2**63 - 1)
+    view_seed: int | None = Field(default=None, ge=0, le=2**53 - 1)
 
 
 class Hello(Model):

@@ -85,7 +85,7 @@ INVALID: dict[str, Any] = {
     "observation-missing": _dropped("observation"),
     "above": _with(level=5),
     "below": _with(level=-1),
-    "far-above": _with(level=1e300),
+    "far-above": _with(level=1e15),
     "half": _with(level=2.5),
     "nearly": _with(level=3.0000001),
     "text": _with(level="3"),

@@ -1,0 +1,89 @@
+"""The named list, and a site that is whole or not there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts import storm_site
+from scripts.host import Missing
+from scripts.storm_site import named, named_patterns, set_up_site, stamp
+
+PIP = """
+import sys, zipfile
+folder = sys.argv[sys.argv.index("--dest") + 1]
+def wheel(name, *files):
+    with zipfile.ZipFile(f"{folder}/{name}.whl", "w") as archive:
+        for file in files:
+            archive.writestr(file, file)
+wheel("bpy-5.2.3-cp313", "bpy/lib/libusd_ms.so", "bpy/lib/usd/a/plugInfo.json", "bpy/__init__.so")
+wheel("numpy-2-cp313", "numpy/__init__.py", "numpy/f2py/x.py", "numpy/ma/tests/t.py", "numpy-2.data/scripts/f2py")
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("bpy/lib/libusd_ms.so", True),
+        ("bpy/lib/libusd_ms.so.1", False),
+        ("bpy/lib/usd/plugInfo.json", True),
+        ("bpy/lib/usd/a/b/c.glslfx", True),
+        ("bpy/lib/usd", False),
+        ("bpy/lib/usdx/plugInfo.json", False),
+        ("x/bpy/lib/usd/plugInfo.json", False),
+        ("bpy/__init__.so", False),
+    ],
+)
+def test_named_list(name: str, wanted: bool) -> None:
+    assert named(name, ["bpy/lib/libusd_ms.so", "bpy/lib/usd/**"]) is wanted
+
+
+def test_list_of_this_checkout_names_storm_and_no_part_of_blender() -> None:
+    patterns = named_patterns()
+    assert named("bpy/lib/libusd_ms.so", patterns)
+    assert named("bpy/5.2/python/lib/python3.13/site-packages/pxr/UsdImagingGL/__init__.py", patterns)
+    assert named("bpy/5.2/python/lib/python3.13/site-packages/MaterialX/libraries/stdlib/stdlib_defs.mtlx", patterns)
+    assert not named("bpy/__init__.cpython-313-x86_64-linux-gnu.so", patterns)
+    assert not any(pattern.strip("*/") in ("", "bpy") for pattern in patterns)
+
+
+@pytest.fixture
+def pip(tmp_path: Path) -> list[str]:
+    (tmp_path / "pip.py").write_text(PIP)
+    return [sys.executable, str(tmp_path / "pip.py")]
+
+
+def test_stamp_follows_lock_and_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = {stamp()}
+    for name in ("LOCK", "NAMED_LIST"):
+        copy = tmp_path / name
+        copy.write_bytes(getattr(storm_site, name).read_bytes() + b"# another\n")
+        monkeypatch.setattr(storm_site, name, copy)
+        seen.add(stamp())
+    assert len(seen) == 3
+
+
+def test_site_keeps_of_storms_wheel_the_named_list_alone(tmp_path: Path, pip: list[str]) -> None:
+    runtime = tmp_path / "runtime"
+    runtime.mkdir()
+    set_up_site(runtime, pip)
+    site = runtime / "site"
+    files = sorted(path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file())
+    assert files == ["bpy/lib/libusd_ms.so", "bpy/lib/usd/a/plugInfo.json", "numpy/__init__.py"]
+    assert sorted(path.name for path in runtime.iterdir()) == ["site", "site.stamp"]
+    set_up_site(runtime, ["/nowhere/pip"])  # nothing to do, so nothing is called
+
+
+def test_failed_fetch_leaves_the_old_site_and_no_rest(tmp_path: Path, pip: list[str]) -> None:
+    runtime = tmp_path / "runtime"
+    (runtime / "site").mkdir(parents=True)
+    (runtime / "site" / "old").touch()
+    (runtime / "site.stamp").write_text("of an older list")
+    with pytest.raises(Missing, match="no such package"):
+        set_up_site(runtime, [sys.executable, "-c", "raise SystemExit('no such package')"])
+    assert sorted(path.name for path in runtime.iterdir()) == ["site", "site.stamp"]
+    assert (runtime / "site" / "old").exists()
+    set_up_site(runtime, pip)
+    assert not (runtime / "site" / "old").exists()
