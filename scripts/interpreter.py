@@ -84,6 +84,7 @@ def set_up_interpreter(runtime: Path) -> None:
     note, site, root = runtime / "interpreter", runtime / "site", runtime / "root"
     if note.is_file() and can_draw(Path(note.read_text(encoding="utf-8").strip()), site):
         return
+    note.unlink(missing_ok=True)  # one that cannot draw any more must not hide a root that can
     if (root / "usr" / "bin" / "python3").exists():
         return
     found = find_interpreter()
@@ -96,7 +97,6 @@ def set_up_interpreter(runtime: Path) -> None:
         say(f"Storm runs on {found}")
         note.write_text(f"{found}\n", encoding="utf-8")
         return
-    note.unlink(missing_ok=True)
     make_root(root)
 
 
