@@ -144,8 +144,13 @@ def main(command: list[str]) -> int:
     signal.signal(signal.SIGTERM, _stop)
     try:
         with engine() as address:
+            waiting: list[int] = []
+            # From here on the signal is the command's; one that comes before it has started waits for it.
+            signal.signal(signal.SIGTERM, lambda number, _frame: waiting.append(number))
             process = subprocess.Popen(command, env={**os.environ, "DOCKER_HOST": address})
             signal.signal(signal.SIGTERM, lambda number, _frame: process.send_signal(number))
+            for number in waiting:
+                process.send_signal(number)
             # A terminal sends this one to the command as well, whose end is waited for.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             return process.wait()
