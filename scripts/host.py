@@ -14,6 +14,7 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 EXIT_INFRASTRUCTURE = 4
+SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"
 
 
 class Missing(Exception):
@@ -25,55 +26,75 @@ class Missing(Exception):
         self.remedy = remedy
 
 
-def runtime_folder() -> Path:
-    """Where Storm and the engine's data are kept: the same rule that the appliance follows, for a checkout."""
-    named = os.environ.get("RENDER_JUDGE_RUNTIME")
-    return Path(named).absolute() if named else CHECKOUT / ".runtime"
-
-
 def say(text: str) -> None:
     """One line a step."""
     print(f"set-up: {text}", flush=True)
 
 
-def run(command: Sequence[str | Path], **options: object) -> subprocess.CompletedProcess[str]:
-    """Runs a command quietly. Raises :class:`Missing` with the end of its output when it fails."""
-    done = subprocess.run(  # type: ignore[call-overload]
-        [str(word) for word in command], capture_output=True, text=True, check=False, **options
-    )
+def runtime_folder() -> Path:
+    """Where set-up puts what it makes: the same rule that the appliance follows, for a checkout."""
+    named = os.environ.get("RENDER_JUDGE_RUNTIME")
+    return Path(named).absolute() if named else CHECKOUT / ".runtime"
+
+
+def run(command: Sequence[str | Path], environment: dict[str, str] | None = None) -> str:
+    """Runs a command quietly; its output. Raises :class:`Missing` with the end of it when it fails."""
+    words = [str(word) for word in command]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False, env=environment)
+    except OSError as error:
+        raise Missing(f"{words[0]} cannot be started: {error.strerror}.", f"Install {words[0]}.") from error
     if done.returncode:
-        tail = " ".join((done.stderr or done.stdout).split())[-400:]
-        raise Missing(f"{' '.join(map(str, command[:3]))} failed: {tail}", "Mend the cause and run it again.")
-    result: subprocess.CompletedProcess[str] = done
-    return result
+        tail = " ".join((done.stderr.strip() or done.stdout).split())[-400:]
+        raise Missing(f"`{' '.join(words[:3])}` failed: {tail}", "Mend the cause and run it again.")
+    return done.stdout
 
 
 def privileged() -> list[str] | None:
     """Words in front of a command that needs root; None where there is no way to it."""
     if os.geteuid() == 0:
         return []
-    if (
-        shutil.which("sudo")
-        and subprocess.run(["sudo", "-n", "true"], capture_output=True, check=False).returncode == 0
-    ):
-        return ["sudo", "-n"]
+    sudo = shutil.which("sudo")
+    if sudo and subprocess.run([sudo, "-n", "true"], capture_output=True, check=False).returncode == 0:
+        return [sudo, "-n"]
     return None
 
 
+def not_installed(packages: Sequence[str]) -> list[str]:
+    """Those of the Debian packages that are not installed; all where there is no dpkg to ask."""
+    if shutil.which("dpkg-query", path=SYSTEM_PATH) is None:
+        return list(packages)
+    command = ["dpkg-query", "--show", "--showformat=${Package} ${db:Status-Status}\n", *packages]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return absent(packages, listed)
+
+
+def absent(packages: Sequence[str], listed: str) -> list[str]:
+    """Those that a listing of "name status" lines does not call installed. Pure."""
+    present = set(listed.splitlines())
+    return [package for package in packages if f"{package} installed" not in present]
+
+
 def apt_install(packages: Sequence[str], purpose: str) -> None:
-    """Installs Debian packages where that is allowed. Raises :class:`Missing` naming them where it is not."""
+    """Installs Debian packages where that is allowed. Raises :class:`Missing` naming those that are missing."""
+    packages = not_installed(packages)
+    if not packages:
+        return
     words = privileged()
-    if words is None or shutil.which("apt-get") is None:
+    if words is None or shutil.which("apt-get", path=SYSTEM_PATH) is None:
         raise Missing(
-            f"{purpose} needs system packages that are not installed.",
-            f"Have an administrator install: {' '.join(packages)}",
+            f"{purpose} needs system packages that are not installed: {' '.join(packages)}.",
+            "Have an administrator install them (these are Debian's names), and run it again.",
         )
     say(f"installing {' '.join(packages)}")
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    command = [*words, "apt-get", "install", "-y", "--no-install-recommends", *packages]
-    if subprocess.run(command, capture_output=True, env=environment, check=False).returncode:
-        run([*words, "apt-get", "update"], env=environment)
-        run(command, env=environment)
+    # By env, since sudo keeps no variables.
+    apt = [*words, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]
+    command = [*apt, "install", "-y", "--no-install-recommends", *packages]
+    try:
+        run(command)
+    except Missing:
+        run([*apt, "update"])
+        run(command)
 
 
 def end(error: Missing) -> int:

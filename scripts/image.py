@@ -12,7 +12,6 @@ import hashlib
 import io
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -30,17 +29,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from appliance.code_hash import image_sha256
 from receipt.digests import Entry, manifest_sha256
 from sandbox import SandboxError, find_runtime, storm_files
+from scripts.debian import SUITE, make_debian
 from scripts.host import (
     CHECKOUT,
     Missing,
-    apt_install,
     end,
     privileged,
     run,
     runtime_folder,
     say,
 )
-from scripts.interpreter import SUITE
 
 REPOSITORY, BASE_TAG = "debian", f"{SUITE}-slim"
 TAG = "render-judge-renderer"
@@ -122,12 +120,10 @@ def _require_base(client: docker.DockerClient, runtime: Path) -> None:
             "The base image can be neither pulled nor made, which needs root.",
             f"Load {REPOSITORY}:{BASE_TAG} into the engine, or run `make image` once as root.",
         )
-    if shutil.which("debootstrap", path="/usr/sbin:/usr/bin:/sbin:/bin") is None:
-        apt_install(["debootstrap"], "Making a base image")
     with tempfile.TemporaryDirectory(prefix="base-", dir=runtime) as folder:
         root, archive = Path(folder) / "root", Path(folder) / "root.tar"
         try:
-            run([*words, "debootstrap", "--variant=minbase", "--include=ca-certificates", SUITE, root])
+            make_debian(root, ("ca-certificates",))
             run([*words, "tar", "-C", root, "-cf", archive, "."])
         finally:
             run([*words, "rm", "-rf", root])

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
+from scripts.debian import SUITE
 from scripts.host import CHECKOUT
-from scripts.interpreter import MESA, SUITE, X11
+from scripts.interpreter import MESA, X11
 
 REQUIREMENT = re.compile(r"^([A-Za-z0-9_.-]+)==([^ ;]+)( ; .*)?$")
 LOCKS = ("trusted.txt", "storm.txt")

@@ -25,12 +25,18 @@ def test_runtime_folder_follows_the_variable(monkeypatch: pytest.MonkeyPatch, tm
     assert host.runtime_folder() == host.CHECKOUT / ".runtime"
 
 
+def test_only_installed_packages_count_as_there() -> None:
+    listed = "libegl1 installed\nlibgl1 config-files\nlibegl1-mesa installed\n"
+    assert host.absent(["libegl1", "libgl1", "bubblewrap"], listed) == ["libgl1", "bubblewrap"]
+
+
 def test_packages_that_may_not_be_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "not_installed", lambda packages: [name for name in packages if name != "util-linux"])
     monkeypatch.setattr(host, "privileged", lambda: None)
+    host.apt_install(["util-linux"], "Nothing")
     with pytest.raises(host.Missing) as caught:
-        host.apt_install(["bubblewrap", "util-linux"], "The bubblewrap sandbox")
-    assert caught.value.message == "The bubblewrap sandbox needs system packages that are not installed."
-    assert caught.value.remedy.endswith(": bubblewrap util-linux")
+        host.apt_install(["bubblewrap", "util-linux", "tini"], "The sandbox")
+    assert caught.value.message == "The sandbox needs system packages that are not installed: bubblewrap tini."
 
 
 @pytest.mark.parametrize(("first", "commands"), [(0, ["install"]), (100, ["install", "update", "install"])])
@@ -41,13 +47,20 @@ def test_lists_are_fetched_only_where_the_install_needs_them(
 
     def fake(command: Sequence[str], **_: object) -> subprocess.CompletedProcess[str]:
         called.append(command[command.index("apt-get") + 1])
+        assert command[:4] == ["sudo", "-n", "env", "DEBIAN_FRONTEND=noninteractive"]
         return subprocess.CompletedProcess(command, first if len(called) == 1 else 0, "", "")
 
+    monkeypatch.setattr(host, "not_installed", list)
     monkeypatch.setattr(host, "privileged", lambda: ["sudo", "-n"])
     monkeypatch.setattr("shutil.which", lambda name, path=None: f"/usr/bin/{name}")
     monkeypatch.setattr("subprocess.run", fake)
     host.apt_install(["bubblewrap"], "The bubblewrap sandbox")
     assert called == commands
+
+
+def test_program_that_is_not_there_is_named() -> None:
+    with pytest.raises(host.Missing, match="/nowhere/at-all cannot be started: No such file or directory"):
+        host.run(["/nowhere/at-all"])
 
 
 def test_end_is_one_sentence_and_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from scripts import interpreter
+from scripts import debian, interpreter
 from scripts.host import Missing
 
 
@@ -76,7 +78,7 @@ def test_broken_programs_are_passed_over(machine: Path, monkeypatch: pytest.Monk
 def set_up(
     monkeypatch: pytest.MonkeyPatch, *, found: Path | None, draws: Callable[[], bool], installs: bool = True
 ) -> list[str]:
-    """Puts doubles in place of the machine; what was done to it."""
+    """Puts doubles in place of the machine; what was done to it. A Debian root's Python always draws."""
     done: list[str] = []
 
     def install(packages: Sequence[str], purpose: str) -> None:
@@ -84,10 +86,18 @@ def set_up(
         if not installs:
             raise Missing(f"{purpose} lacks something.", " ".join(packages))
 
+    def make(root: Path, packages: Sequence[str]) -> None:
+        done.append("root")
+        assert {"python3", *interpreter.MESA, *interpreter.X11} <= set(packages)
+        program(root / "usr/bin/python3", "x")
+
+    def why_not(one: Path, site: Path) -> str | None:
+        return None if one.parent == site.parent or draws() else "no EGL"
+
     monkeypatch.setattr(interpreter, "find_interpreter", lambda: found)
-    monkeypatch.setattr(interpreter, "can_draw", lambda one, site: draws())
+    monkeypatch.setattr(interpreter, "why_not", why_not)
     monkeypatch.setattr(interpreter, "apt_install", install)
-    monkeypatch.setattr(interpreter, "make_root", lambda root: done.append("root"))
+    monkeypatch.setattr(interpreter, "make_debian", make)
     return done
 
 
@@ -101,7 +111,7 @@ def test_mesa_is_installed_for_an_interpreter_that_cannot_draw(tmp_path: Path, m
     answers = iter([False, True])
     done = set_up(monkeypatch, found=Path("/the/real/one"), draws=lambda: next(answers))
     interpreter.set_up_interpreter(tmp_path)
-    assert (done, (tmp_path / "interpreter").exists()) == (["apt"], True)
+    assert (done, (tmp_path / "interpreter").read_text()) == (["apt"], "/the/real/one\n")
 
 
 @pytest.mark.parametrize(
@@ -114,40 +124,66 @@ def test_root_is_made_where_nothing_draws(
     (tmp_path / "interpreter").write_text("/one/that/is/gone\n")
     done = set_up(monkeypatch, found=found, draws=lambda: False, installs=installs)
     interpreter.set_up_interpreter(tmp_path)
-    assert (done, (tmp_path / "interpreter").exists()) == (steps, False)
+    assert (done, (tmp_path / "interpreter").read_text()) == (steps, f"{tmp_path}/python3.13\n")
+    assert os.access(tmp_path / "python3.13", os.X_OK)
 
 
 def test_existing_root_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path / "root/usr/bin/python3", "x")
     done = set_up(monkeypatch, found=None, draws=lambda: False)
     interpreter.set_up_interpreter(tmp_path)
-    assert done == []
+    assert (done, (tmp_path / "interpreter").read_text()) == ([], f"{tmp_path}/python3.13\n")
 
 
-def test_root_needs_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interpreter, "privileged", lambda: None)
+def test_machine_without_a_python_and_without_root_is_told_what_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interpreter, "find_interpreter", lambda: None)
+    monkeypatch.setattr(debian, "privileged", lambda: None)
     with pytest.raises(Missing) as caught:
-        interpreter.make_root(tmp_path / "root")
+        interpreter.set_up_interpreter(tmp_path)
+    assert "no Python 3.13 here that can draw" in caught.value.message
     assert "libegl1" in caught.value.remedy
+
+
+def test_root_that_cannot_be_used_is_an_error_and_not_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path / "root/usr/bin/python3", "x")
+    set_up(monkeypatch, found=None, draws=lambda: False)
+    monkeypatch.setattr(interpreter, "why_not", lambda one, site: "mounting is not permitted")
+    with pytest.raises(Missing, match="mounting is not permitted"):
+        interpreter.set_up_interpreter(tmp_path)
+    assert not (tmp_path / "interpreter").exists()
+
+
+def test_interpreter_that_cannot_draw_is_told_why(tmp_path: Path) -> None:
+    reason = interpreter.why_not(Path(sys.executable), tmp_path)
+    assert reason is not None
+    assert "Error" in reason
+    nowhere = tmp_path / "python3.13"
+    assert interpreter.why_not(nowhere, tmp_path) == f"{nowhere} cannot be started: No such file or directory"
 
 
 @pytest.mark.parametrize("works", [True, False])
 def test_root_is_whole_or_not_there(works: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fake(command: Sequence[str | Path], **_: object) -> subprocess.CompletedProcess[str]:
+    made: list[list[str]] = []
+
+    def fake(command: Sequence[str | Path]) -> str:
         words = [str(word) for word in command]
         if words[0] != "debootstrap":
-            return subprocess.run(words, capture_output=True, text=True, check=True)
+            return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        made.append(words)
         program(Path(words[-1]) / "usr/bin/python3", "x")
         if not works:
             raise Missing("debootstrap failed: no network", "Mend it.")
-        return subprocess.CompletedProcess(words, 0, "", "")
+        return ""
 
-    monkeypatch.setattr(interpreter, "privileged", list)
+    monkeypatch.setattr(debian, "privileged", list)
     monkeypatch.setattr("shutil.which", lambda name, path=None: f"/usr/sbin/{name}")
-    monkeypatch.setattr(interpreter, "run", fake)
+    monkeypatch.setattr(debian, "run", fake)
     if works:
-        interpreter.make_root(tmp_path / "root")
+        debian.make_debian(tmp_path / "root", ("python3", "libegl1"))
     else:
         with pytest.raises(Missing, match="no network"):
-            interpreter.make_root(tmp_path / "root")
+            debian.make_debian(tmp_path / "root", ("python3", "libegl1"))
     assert [path.name for path in tmp_path.iterdir()] == (["root"] if works else [])
+    assert {"--force-check-gpg", "--include=python3,libegl1"} <= set(made[0])
