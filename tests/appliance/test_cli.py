@@ -15,6 +15,7 @@ from appliance.expectations import Expected, objection
 from appliance.report import render_report
 from appliance.tables import table
 from tests.appliance.cases import POST
+from tests.backends import quickest
 from tests.episodes import Episode, build_episode
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -27,16 +28,16 @@ def run(*words: object) -> Result:
 @pytest.mark.storm
 def test_render_writes_the_profiles_pictures_or_nothing(tmp_path: Path) -> None:
     (tmp_path / "post.usda").write_text(POST)
-    done = run("render", tmp_path / "post.usda", "--out", tmp_path / "a", "--sandbox", "process", "--json")
+    done = run("render", tmp_path / "post.usda", "--out", tmp_path / "a", "--sandbox", quickest(), "--json")
     assert done.exit_code == 0, done.output
     facts = json.loads(done.stdout)
     assert len(list((tmp_path / "a").glob("*.png"))) == len(facts["images"]) == 12
     assert json.loads((tmp_path / "a" / "render.json").read_text()) == facts
-    again = run("render", tmp_path / "post.usda", "--out", tmp_path / "b", "--sandbox", "process", "--json")
+    again = run("render", tmp_path / "post.usda", "--out", tmp_path / "b", "--sandbox", quickest(), "--json")
     assert json.loads(again.stdout)["images"] == facts["images"], "twice the same bytes"
-    full = run("render", tmp_path / "post.usda", "--out", tmp_path / "a", "--sandbox", "process", "--json")
+    full = run("render", tmp_path / "post.usda", "--out", tmp_path / "a", "--sandbox", quickest(), "--json")
     assert (full.exit_code, json.loads(full.stdout)["reason"]) == (2, "out_not_empty")
-    missing = run("render", tmp_path / "none.usda", "--out", tmp_path / "c", "--sandbox", "process", "--json")
+    missing = run("render", tmp_path / "none.usda", "--out", tmp_path / "c", "--sandbox", quickest(), "--json")
     assert (missing.exit_code, json.loads(missing.stdout)["reason"]) == (3, "submission_missing")
     assert not (tmp_path / "c").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "post.usda"]

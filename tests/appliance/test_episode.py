@@ -11,6 +11,7 @@ import pytest
 from receipt.keys import load_public_key
 from receipt.verify import verify_episode
 from tests.appliance.cases import FIXTURE, GATES, POST, CaseFiles, make_case
+from tests.backends import quickest
 
 pytestmark = pytest.mark.storm
 
@@ -72,7 +73,7 @@ def test_a_repeated_episode_id_is_refused_and_nothing_is_overwritten(
 def test_nothing_authorises_itself(tmp_path: Path) -> None:
     files = make_case(tmp_path)
     words = ["--client", "metrics", "--authorize", "tester"]
-    code, result = files.run("--mode", "fixture", "--sandbox", "process", *words)
+    code, result = files.run("--mode", "fixture", "--sandbox", quickest(), *words)
     assert (code, result["status"], result["reason"]) == (0, "finished", "fixture_not_allowed")
     assert (result["verdict"]["status"], result["verdict"]["score"]) == ("not_run", None)
     assert Path(result["receipt"]).is_file()
@@ -81,14 +82,14 @@ def test_nothing_authorises_itself(tmp_path: Path) -> None:
 def test_a_failed_gate_is_not_run(tmp_path: Path) -> None:
     files = make_case(tmp_path)
     files.objective.write_text(json.dumps(GATES | {"preservation_pass": "true"}))
-    code, result = files.run("--sandbox", "process", *FIXTURE)
+    code, result = files.run("--sandbox", quickest(), *FIXTURE)
     assert (code, result["reason"]) == (0, "gate_failed:preservation_pass")
 
 
 def test_damage_lowers_what_it_concerns(tmp_path: Path) -> None:
     files = make_case(tmp_path)
     files.submission.write_text(POST.replace("(0.7, 0.1, 0.08)", "(0.05, 0.2, 0.7)"))
-    code, result = files.run("--sandbox", "process", *FIXTURE)
+    code, result = files.run("--sandbox", quickest(), *FIXTURE)
     assert code == 0, result
     levels = {one["id"]: one["level"] for one in result["verdict"]["criteria"]}
     assert levels["surface"] <= 2
@@ -131,7 +132,7 @@ def test_a_missing_file_and_a_folder_without_usd_are_refused_before_anything_is_
 def test_a_broken_reference_is_never_the_candidates_fault(tmp_path: Path) -> None:
     files = make_case(tmp_path)
     (files.case.parent / "reference.usda").write_text("#usda 1.0\n")
-    code, result = files.run("--sandbox", "process", *FIXTURE)
+    code, result = files.run("--sandbox", quickest(), *FIXTURE)
     assert (code, result["fault"], result["reason"]) == (4, "infrastructure", "reference_empty_stage")
 
 

@@ -14,6 +14,7 @@ from renderer.protocol import Budget, Camera, Cameras, Facts, Frame, Hello, Job
 from sandbox import RunFailed, RunReport, Usage, open_backend
 from sandbox.promises import Promise
 from tests.appliance.cases import POST
+from tests.backends import quickest
 from tests.storm import TEST_PROFILES
 
 
@@ -30,7 +31,7 @@ def asset(tmp_path: Path) -> Asset:
 
 @pytest.mark.storm
 def test_the_self_test_draws(loaded: LoadedProfile) -> None:
-    drawn = draw_self_test(Plan(open_backend("process", profiles=TEST_PROFILES), loaded, "cpu"))
+    drawn = draw_self_test(Plan(open_backend(quickest(), profiles=TEST_PROFILES), loaded, "cpu"))
     assert max(drawn.coverage.values()) > 0.1
 
 

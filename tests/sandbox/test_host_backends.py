@@ -19,10 +19,10 @@ from sandbox.errors import RendererRefused
 from sandbox.host_process import Scratch, _scratch_bytes
 from sandbox.process import find_program
 from sandbox.runtime import Runtime
+from tests.backends import host_backends
 from tests.sandbox.samples import CUBE, budget, job
 
 PROFILES = Path(__file__).parent.parent / "profiles"
-HOST_BACKENDS = ("process", "bubblewrap")
 
 
 def draw(backend: Backend, folder: Path, asset: bytes = CUBE) -> tuple[RunReport, dict[str, str]]:
@@ -59,10 +59,10 @@ def test_backends_draw_the_same_pixels(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
     monkeypatch.setenv("PYTHONHOME", str(tmp_path))
     monkeypatch.setenv("HDST_ENABLE_MATERIALX", "0")
-    drawn = {name: draw(open_backend(name, profiles=PROFILES), tmp_path) for name in HOST_BACKENDS}  # type: ignore[arg-type]
-    assert len(drawn["process"][1]) == 4
+    drawn = {name: draw(open_backend(name, profiles=PROFILES), tmp_path) for name in host_backends()}
+    assert all(len(frames) == 4 for _, frames in drawn.values())
     # An own root brings another driver, whose pixels are compared where classes of machines are.
-    if open_backend("bubblewrap").describe()["root"] == "system":
+    if open_backend("bubblewrap").describe()["root"] == "system" and "process" in drawn:
         assert drawn["process"][1] == drawn["bubblewrap"][1]
     for report, _ in drawn.values():
         assert report.cameras is not None
@@ -92,7 +92,8 @@ def test_layer_that_reaches_out_finds_nothing_of_the_host(bubblewrap: Backend, t
 
 
 OUTSIDE = {
-    "host_tables": "/etc/fstab",
+    # A Debian root of set-up's own has such a file of its own.
+    **({"host_tables": "/etc/fstab"} if "process" in host_backends() else {}),
     "host_keys": "/etc/ssh",
     "root_home": "/root/.profile",
     "tests": str(Path(__file__).resolve()),
@@ -213,11 +214,11 @@ def test_two_sandboxes_see_nothing_of_each_other(bubblewrap: Backend) -> None:
 
 def test_many_probes_leave_nothing(bubblewrap: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    process = open_backend("process")
+    backends = [open_backend(name) for name in host_backends()]
     ask(bubblewrap, "print(1)")
     before = len(list(Path("/proc/self/fd").iterdir()))
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
-    for backend in (bubblewrap, process) * 10:
+    for backend in backends * 10:
         assert ask(backend, "open('left', 'w').close(); print(1)") == "1\n"
     assert len(list(Path("/proc/self/fd").iterdir())) == before
     assert list(tmp_path.iterdir()) == []
@@ -235,9 +236,9 @@ def test_program_is_not_looked_for_on_the_callers_path(tmp_path: Path, monkeypat
 
 def test_backend_that_cannot_run_here_is_named(tmp_path: Path) -> None:
     bare = Runtime(None, tmp_path, None)
-    for name in HOST_BACKENDS:
+    for name in ("process", "bubblewrap"):
         with pytest.raises(BackendUnavailable) as caught:
-            open_backend(name, runtime=bare)  # type: ignore[arg-type]
+            open_backend(name, runtime=bare)
         assert caught.value.code == "interpreter_missing"
     with pytest.raises(BackendUnavailable) as caught:
         open_backend("chroot")  # type: ignore[arg-type]
@@ -246,6 +247,6 @@ def test_backend_that_cannot_run_here_is_named(tmp_path: Path) -> None:
 
 def test_missing_set_up_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RENDER_JUDGE_RUNTIME", str(tmp_path))
-    for name in (*HOST_BACKENDS, "docker"):
+    for name in ("process", "bubblewrap", "docker"):
         with pytest.raises(RuntimeMissing):
-            open_backend(name)  # type: ignore[arg-type]
+            open_backend(name)
