@@ -82,19 +82,17 @@ def test_command_is_ended_with_its_engine(tmp_path: Path) -> None:
                 CHECKOUT / "scripts/engine.py",
                 "sh",
                 "-c",
-                "trap 'exit 9' TERM; echo up; sleep 60 & wait",
+                "trap 'kill $!; exit 9' TERM; sleep 60 & echo up; wait",
             ],
             env={**os.environ, "DOCKER_HOST": address},
             stdout=subprocess.PIPE,
             text=True,
-            start_new_session=True,
         )
         assert process.stdout is not None
         assert process.stdout.readline() == "up\n"
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 9
         process.stdout.close()
-        os.killpg(process.pid, signal.SIGKILL)  # the sleep that the shell left behind
 
 
 def test_user_who_may_not_start_one_is_told_what_to_do(
