@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pxr import Gf, Sdf, Usd, UsdGeom, UsdLux, UsdShade, Vt
+from pxr import Gf, Sdf, Usd, UsdGeom, UsdLux, Vt
 
 from renderer.errors import AssetError
 from renderer.protocol import Note
@@ -18,7 +18,9 @@ from renderer.stage import OpenedStage, asset_attributes, every_prim, outside_te
 
 _ROUNDS = 8
 _LIGHT_APIS = ("LightAPI", "MeshLightAPI", "VolumeLightAPI", "LightListAPI")
-_CODE = ("glslfx:sourceAsset", "glslfx:sourceCode", "sourceAsset", "sourceCode")
+_RESERVED = ("overrideColor", "maskColor", "maskWeight", "indicatorColor", "indicatorWeight", "wireframeColor")
+"""Names of Storm's own shaders: a primvar of such a name breaks the program, and its prim vanishes."""
+_CLAY_BLOCKS = ("displayOpacity", "displayMetallic", "displayRoughness")
 
 
 def _strongest(prim: Usd.Prim) -> Sdf.PrimSpec | None:
@@ -29,7 +31,11 @@ def _strongest(prim: Usd.Prim) -> Sdf.PrimSpec | None:
 def _attribute(spec: Sdf.PrimSpec, name: str, type_name: Sdf.ValueTypeName, value: Any) -> None:
     """Gives the spec a value that nothing weaker, nor its own samples, can override."""
     path = spec.path.AppendProperty(name)
-    attribute = spec.layer.GetAttributeAtPath(path) or Sdf.AttributeSpec(spec, name, type_name)
+    found = spec.layer.GetPropertyAtPath(path)
+    if found is not None and (not isinstance(found, Sdf.AttributeSpec) or found.typeName != type_name):
+        spec.RemoveProperty(found)
+        found = None
+    attribute = found or Sdf.AttributeSpec(spec, name, type_name)
     for field in ("timeSamples", "spline", "connectionPaths"):
         if attribute.HasInfo(field):
             attribute.ClearInfo(field)
@@ -55,15 +61,44 @@ def _douse(prim: Usd.Prim) -> bool:
 
 
 def _strip_code(prim: Usd.Prim) -> bool:
-    """Switches a shader off that brings code which Storm would run."""
-    if not prim.IsA(UsdShade.Shader):
-        return False
+    """Takes away every value that brings code: GLSL, or MaterialX with implementations of its own.
+
+    An inactive shader is still read through its connections, so the values themselves are blocked.
+    """
     spec = _strongest(prim)
-    names = [f"info:{name}" for name in _CODE]
-    if spec is None or not any(prim.GetAttribute(name).HasAuthoredValue() for name in names):
+    attributes = [one for one in prim.GetAttributes() if _brings_code(one.GetName()) and one.HasAuthoredValue()]
+    if spec is None or not attributes:
         return False
-    spec.active = False
+    for attribute in attributes:
+        _attribute(spec, attribute.GetName(), attribute.GetTypeName(), Sdf.ValueBlock())
     return True
+
+
+def _brings_code(name: str) -> bool:
+    return name.startswith("info:") and ("sourceCode" in name or "sourceAsset" in name)
+
+
+def _drop_reserved(prim: Usd.Prim) -> bool:
+    """Blocks primvars that are named as parts of Storm's own shaders are."""
+    spec = _strongest(prim)
+    named = [prim.GetAttribute(f"primvars:{name}") for name in _RESERVED]
+    taken = [attribute for attribute in named if attribute and attribute.HasAuthoredValue()]
+    if spec is None or not taken:
+        return False
+    for attribute in taken:
+        _attribute(spec, attribute.GetName(), attribute.GetTypeName(), Sdf.ValueBlock())
+    return True
+
+
+def _drop_clips(prim: Usd.Prim) -> bool:
+    """Takes value clips away: they are stronger than any edit below the layer that names them."""
+    touched = False
+    for spec in prim.GetPrimStack():
+        for field in ("clips", "clipSets"):
+            if spec.HasInfo(field):
+                spec.ClearInfo(field)
+                touched = True
+    return touched
 
 
 def _repeat(stage: Usd.Stage, edit: Callable[[Usd.Prim], bool], what: str) -> list[str]:
@@ -88,7 +123,9 @@ def _notes(code: str, message: str, subjects: list[str]) -> list[Note]:
 def neutralise(opened: OpenedStage) -> list[Note]:
     """Edits the stage in memory and returns what was taken away. Raises :class:`AssetError`."""
     stage = opened.stage
-    notes = outside_textures(opened)
+    clips = _repeat(stage, _drop_clips, "clips")
+    notes = _notes("clips_ignored", "Value clips have no effect; this is drawn without them.", clips)
+    notes += outside_textures(opened)
     for attribute, authored, resolved in list(asset_attributes(opened)):
         if resolved and not opened.inside(resolved) and "<UDIM>" not in authored:
             spec = _strongest(attribute.GetPrim())
@@ -101,6 +138,11 @@ def neutralise(opened: OpenedStage) -> list[Note]:
         "shader_code_ignored",
         "Shader code of the asset's own is not run; the neutral fallback is shown.",
         _repeat(stage, _strip_code, "shaders"),
+    )
+    notes += _notes(
+        "primvar_ignored",
+        "A primvar with a name of Storm's own would break the shader.",
+        _repeat(stage, _drop_reserved, "primvars"),
     )
     drop_extents(stage)
     return notes + _notes("draw_mode_ignored", "Models are always drawn whole.", drop_draw_modes(stage))
@@ -139,24 +181,22 @@ def make_clay(stage: Usd.Stage, colour: tuple[float, float, float]) -> None:
     Without this ``displayColor`` would paint and ``displayOpacity`` hide, in a pass that is there
     to show shape and nothing else.
     """
-    value = Vt.Vec3fArray([Gf.Vec3f(*colour)])
-    blocks: list[tuple[Sdf.PrimSpec, bool, bool, bool]] = []
+    value, block = Vt.Vec3fArray([Gf.Vec3f(*colour)]), Sdf.ValueBlock()
+    work: list[tuple[Sdf.PrimSpec, str, Sdf.ValueTypeName, Any]] = []
     for prim in every_prim(stage):
         spec = _strongest(prim)
         if spec is None:
             continue
-        gprim = bool(prim.IsA(UsdGeom.Gprim))
-        coloured = prim.GetAttribute("primvars:displayColor").HasAuthoredValue()
-        opacity = prim.GetAttribute("primvars:displayOpacity").HasAuthoredValue()
-        if gprim or coloured or opacity:
-            blocks.append((spec, gprim, coloured, opacity))
+        if prim.IsA(UsdGeom.Gprim):
+            work.append((spec, "primvars:displayColor", Sdf.ValueTypeNames.Color3fArray, value))
+            work.append((spec, "primvars:displayColor:indices", Sdf.ValueTypeNames.IntArray, block))
+        elif prim.GetAttribute("primvars:displayColor").HasAuthoredValue():
+            work.append((spec, "primvars:displayColor", Sdf.ValueTypeNames.Color3fArray, block))
+        for name in _CLAY_BLOCKS:
+            if prim.GetAttribute(f"primvars:{name}").HasAuthoredValue():
+                work.append((spec, f"primvars:{name}", Sdf.ValueTypeNames.FloatArray, block))
     with Sdf.ChangeBlock():
-        for spec, gprim, coloured, opacity in blocks:
-            if gprim:
-                _attribute(spec, "primvars:displayColor", Sdf.ValueTypeNames.Color3fArray, value)
-                spec.attributes["primvars:displayColor"].SetInfo("interpolation", "constant")
-                _attribute(spec, "primvars:displayColor:indices", Sdf.ValueTypeNames.IntArray, Sdf.ValueBlock())
-            elif coloured:
-                _attribute(spec, "primvars:displayColor", Sdf.ValueTypeNames.Color3fArray, Sdf.ValueBlock())
-            if opacity:
-                _attribute(spec, "primvars:displayOpacity", Sdf.ValueTypeNames.FloatArray, Sdf.ValueBlock())
+        for spec, name, type_name, content in work:
+            _attribute(spec, name, type_name, content)
+            if content is value:
+                spec.attributes[name].SetInfo("interpolation", "constant")

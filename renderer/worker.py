@@ -75,6 +75,14 @@ def main(site: Path, profiles: Path) -> int:
         refusal = Refused(code=error.code, message=error.message[:2000], remedy=error.remedy[:2000], fault=error.fault)
         out.write(encode_header(refusal))
         out.flush()
+    except Exception as error:
+        # What OpenUSD raises, and memory that an asset asks for without end, say something of the asset.
+        if not isinstance(error, MemoryError) and not type(error).__module__.startswith("pxr"):
+            raise
+        message = f"The asset cannot be processed: {' '.join(str(error).split())[:300] or type(error).__name__}."
+        remedy = "Check the asset with usdchecker."
+        out.write(encode_header(Refused(code="asset_error", message=message, remedy=remedy, fault="candidate")))
+        out.flush()
     # Storm's and the driver's own teardown can crash long after the last frame is out.
     sys.stderr.flush()
     os._exit(0)

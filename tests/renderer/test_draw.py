@@ -206,21 +206,129 @@ def test_threat_2_and_16_it_changes_no_pixel(change: Callable[[Usd.Stage], objec
         assert "light_ignored" in drawn.codes
 
 
+GLSL = """-- glslfx version 0.1
+-- configuration
+{"techniques":{"default":{"surfaceShader":{"source":["A"]}}}}
+-- glsl A
+vec4 surfaceShader(vec4 Peye, vec3 Neye, vec4 color, vec4 patchCoord) { return vec4(1,0,1,1); }
+"""
+
+
 def _glsl(on: Usd.Stage) -> None:
     made = UsdShade.Material.Define(on, "/World/Mat")
     shader = UsdShade.Shader.Define(on, "/World/Mat/Code")
-    shader.SetSourceCode("-- glslfx version 0.1\nvec4 surfaceShader() { return vec4(0, 1, 0, 1); }", "glslfx")
-    made.CreateSurfaceOutput("glslfx").ConnectToSource(shader.CreateOutput("surface", Sdf.ValueTypeNames.Token))
+    shader.SetSourceCode(GLSL, "glslfx")
+    made.CreateSurfaceOutput().ConnectToSource(shader.CreateOutput("surface", Sdf.ValueTypeNames.Token))
     for name in ("Post", "Slab"):
         UsdShade.MaterialBindingAPI.Apply(on.GetPrimAtPath(f"/World/{name}")).Bind(made)
 
 
 def test_threat_15_shader_code_of_its_own_is_not_run() -> None:
+    """Storm would run this very file: it paints every pixel of the subject magenta."""
     drawn = _with(_glsl)
     assert "shader_code_ignored" in drawn.codes
     beauty = drawn.frames["front.beauty"].astype(int)
-    assert not ((beauty[..., 1] > 200) & (beauty[..., 0] < 60)).any()
+    assert not ((beauty[..., 0] > 200) & (beauty[..., 1] < 60) & (beauty[..., 2] > 200)).any()
     assert same_picture(plain_post(), drawn, ("clay",))
+
+
+EVIL = b"""<?xml version="1.0"?><materialx version="1.39">
+<nodedef name="ND_evil_color3" node="evil"><output name="out" type="color3"/></nodedef>
+<implementation name="IM" nodedef="ND_evil_color3" target="genglsl" sourcecode="vec3(1,0,1)"/></materialx>"""
+
+
+def test_threat_15_a_materialx_implementation_of_its_own_is_not_run() -> None:
+    made = post()
+    shader = UsdShade.Shader.Define(made, "/World/Mat/Code")
+    shader.SetSourceAsset(Sdf.AssetPath("./evil.mtlx"), "mtlx")
+    shader.SetSourceAssetSubIdentifier("ND_evil_color3", "mtlx")
+    out = shader.CreateOutput("out", Sdf.ValueTypeNames.Color3f)
+    unlit = UsdShade.Shader.Define(made, "/World/Mat/Unlit")
+    unlit.CreateIdAttr("ND_surface_unlit")
+    unlit.CreateInput("emission_color", Sdf.ValueTypeNames.Color3f).ConnectToSource(out)
+    surface = unlit.CreateOutput("out", Sdf.ValueTypeNames.Token)
+    painted = UsdShade.Material.Define(made, "/World/Mat")
+    painted.CreateSurfaceOutput("mtlx").ConnectToSource(surface)
+    for name in ("Post", "Slab"):
+        UsdShade.MaterialBindingAPI.Apply(made.GetPrimAtPath(f"/World/{name}")).Bind(painted)
+    drawn = draw({"a.usda": text(made), "evil.mtlx": EVIL}, "a.usda")
+    assert "shader_code_ignored" in drawn.codes
+    beauty = drawn.frames["front.beauty"].astype(int)
+    assert not ((beauty[..., 0] > 200) & (beauty[..., 1] < 60) & (beauty[..., 2] > 200)).any()
+
+
+def test_threat_16_value_clips_hide_and_paint_nothing() -> None:
+    geometry = text(post())
+    clip = b"""#usda 1.0
+over "World"
+{
+    over "Post"
+    {
+        float[] primvars:displayOpacity.timeSamples = { 0: [0.0] }
+        float3[] extent.timeSamples = { 0: [(100, 100, 100), (101, 101, 101)] }
+    }
+}
+"""
+    manifest = b"""#usda 1.0
+over "World"
+{
+    over "Post"
+    {
+        float[] primvars:displayOpacity
+        float3[] extent
+    }
+}
+"""
+    root = b"""#usda 1.0
+(
+    defaultPrim = "World"
+    metersPerUnit = 1
+    upAxis = "Y"
+)
+def "World" (
+    prepend references = @./geo.usda@</World>
+    clips = {
+        dictionary default = {
+            asset[] assetPaths = [@./clip.usda@]
+            asset manifestAssetPath = @./man.usda@
+            string primPath = "/World"
+            double2[] active = [(0, 0)]
+            double2[] times = [(0, 0)]
+        }
+    }
+)
+{
+}
+"""
+    files = {"a.usda": root, "geo.usda": geometry, "clip.usda": clip, "man.usda": manifest}
+    drawn = draw(files, "a.usda", cameras=plain_post().cameras)
+    assert drawn.refused is None, drawn.refused
+    assert "clips_ignored" in drawn.codes
+    assert same_picture(plain_post(), drawn)
+
+
+def _reserved_primvar(on: Usd.Stage) -> None:
+    api = UsdGeom.PrimvarsAPI(on.GetPrimAtPath("/World/Post"))
+    api.CreatePrimvar("overrideColor", Sdf.ValueTypeNames.Color4fArray).Set([Gf.Vec4f(0, 1, 0, 1)])
+
+
+def test_threat_16_a_primvar_with_a_name_of_storms_own_hides_nothing() -> None:
+    drawn = _with(_reserved_primvar)
+    assert same_picture(plain_post(), drawn)
+    assert "primvar_ignored" in drawn.codes
+
+
+def _mirror(on: Usd.Stage) -> None:
+    api = UsdGeom.PrimvarsAPI(on.GetPrimAtPath("/World/Post"))
+    api.CreatePrimvar("displayMetallic", Sdf.ValueTypeNames.FloatArray).Set([1.0])
+    api.CreatePrimvar("displayRoughness", Sdf.ValueTypeNames.FloatArray).Set([0.0])
+
+
+def _scalar_colour(on: Usd.Stage) -> None:
+    prim = on.GetPrimAtPath("/World/Post")
+    prim.RemoveProperty("primvars:displayColor")
+    spec = on.GetRootLayer().GetPrimAtPath("/World/Post")
+    Sdf.AttributeSpec(spec, "primvars:displayColor", Sdf.ValueTypeNames.Color3f).default = Gf.Vec3f(0, 1, 0)
 
 
 def _paint(on: Usd.Stage) -> None:
@@ -240,11 +348,14 @@ def _faces(on: Usd.Stage) -> None:
     mesh.GetDisplayColorAttr().Set([Gf.Vec3f(i / 6, 0, 1) for i in range(6)])
 
 
-@pytest.mark.parametrize("change", [_paint, _transparent, _faces], ids=lambda change: change.__name__.strip("_"))
+CLAY_TRICKS = [_paint, _transparent, _faces, _mirror, _scalar_colour]
+
+
+@pytest.mark.parametrize("change", CLAY_TRICKS, ids=lambda change: str(change.__name__).strip("_"))
 def test_threat_16_clay_shows_shape_and_nothing_else(change: Callable[[Usd.Stage], object]) -> None:
     drawn = _with(change)
     assert same_picture(plain_post(), drawn, ("clay",))
-    assert not same_picture(plain_post(), drawn, ("beauty",))
+    assert change is _scalar_colour or not same_picture(plain_post(), drawn, ("beauty",))
 
 
 def _nan_point(on: Usd.Stage) -> None:
