@@ -27,7 +27,15 @@ def make_debian(root: Path, packages: Sequence[str]) -> None:
         # Without the keyring debootstrap would go on unsigned.
         command = ["debootstrap", "--force-check-gpg", "--variant=minbase", f"--include={','.join(packages)}"]
         run([*words, *command, SUITE, partial])
-        run([*words, "rm", "-rf", partial / "var/cache/apt/archives", partial / "var/lib/apt/lists"])
+        # Neither what apt fetched nor a table of another machine's disks belongs to it.
+        run(
+            [
+                *words,
+                "rm",
+                "-rf",
+                *(partial / name for name in ("var/cache/apt/archives", "var/lib/apt/lists", "etc/fstab")),
+            ]
+        )
         run([*words, "mv", "--no-target-directory", partial, root])
     except Missing as error:
         run([*words, "rm", "-rf", partial])

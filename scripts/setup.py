@@ -9,48 +9,58 @@ this machine cannot be set up.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
-import importlib.util
+import json
 import shutil
 import sys
 import venv
+from collections.abc import Mapping
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from scripts.host import CHECKOUT, Missing, apt_install, end, run, runtime_folder, say
+from scripts.host import CHECKOUT, SYSTEM_PATH, Missing, apt_install, end, run, runtime_folder, say
 from scripts.interpreter import set_up_interpreter
 from scripts.storm_site import set_up_site
 
 VENV = CHECKOUT / ".venv"
 LOCK = CHECKOUT / "locks" / "trusted.txt"
 PYTHON = VENV / "bin" / "python"
-SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin"
-PROGRAMS = {"bwrap": "bubblewrap", "setpriv": "util-linux", "prlimit": "util-linux"}
+PROGRAMS = {"bwrap": "bubblewrap", "setpriv": "util-linux", "prlimit": "util-linux", "unshare": "util-linux"}
+
+
+def venv_stamp(lock: bytes, project: Mapping[str, object], version: str) -> str:
+    """What an environment was made from; pyproject's other tables, a linter's say, do not count. Pure."""
+    installed = {name: project.get(name) for name in ("build-system", "project")}
+    return hashlib.sha256(lock + json.dumps(installed, sort_keys=True).encode() + version.encode()).hexdigest()
 
 
 def set_up_venv() -> None:
     """``.venv`` with exactly the locked packages and the project itself. Raises :class:`Missing`."""
-    wanted = hashlib.sha256(LOCK.read_bytes() + (CHECKOUT / "pyproject.toml").read_bytes() + sys.version.encode())
+    import tomllib  # not at the top: an older Python would stop there instead of being told its age
+
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted = venv_stamp(LOCK.read_bytes(), project, sys.version)
     note = VENV / "set-up.stamp"
-    if note.is_file() and note.read_text(encoding="utf-8") == wanted.hexdigest():
+    if note.is_file() and note.read_text(encoding="utf-8") == wanted:
         return
-    if importlib.util.find_spec("ensurepip") is None or not _has_bundled_pip():
-        version = f"{sys.version_info.major}.{sys.version_info.minor}"
-        apt_install([f"python{version}-venv"], "A virtual environment")
+    if not _has_bundled_pip():
+        apt_install([f"python{sys.version_info.major}.{sys.version_info.minor}-venv"], "A virtual environment")
     say("making .venv")
-    if VENV.exists():
-        shutil.rmtree(VENV)
     try:
+        note.unlink(missing_ok=True)
+        if VENV.exists():
+            shutil.rmtree(VENV)
         venv.create(VENV, with_pip=False)
         run([PYTHON, "-m", "ensurepip", "--upgrade", "--default-pip"])
         say("installing the locked packages")
         pip: list[str | Path] = [PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps"]
         run([*pip, "--require-hashes", "--requirement", LOCK])
         run([*pip, "--no-build-isolation", "--editable", CHECKOUT])
+        note.write_text(wanted, encoding="utf-8")
     except OSError as error:
         raise Missing(f".venv cannot be made: {error.strerror}.", "Check the disk and its permissions.") from error
-    note.write_text(wanted.hexdigest(), encoding="utf-8")
 
 
 def _has_bundled_pip() -> bool:
@@ -77,12 +87,16 @@ def main() -> int:
     runtime = runtime_folder()
     try:
         runtime.mkdir(parents=True, exist_ok=True)
-        set_up_venv()
-        set_up_programs()
-        set_up_site(runtime, [str(PYTHON), "-m", "pip", "--disable-pip-version-check"])
-        set_up_interpreter(runtime)
+        with (runtime / "set-up.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            set_up_venv()
+            set_up_programs()
+            set_up_site(runtime, [str(PYTHON), "-m", "pip", "--disable-pip-version-check"])
+            set_up_interpreter(runtime)
     except Missing as error:
         return end(error)
+    except OSError as error:
+        return end(Missing(f"{runtime} cannot be filled: {error.strerror}.", "Check the disk and its permissions."))
     return 0
 
 

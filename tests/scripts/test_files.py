@@ -11,7 +11,7 @@ from scripts.host import CHECKOUT
 from scripts.interpreter import MESA, X11
 
 REQUIREMENT = re.compile(r"^([A-Za-z0-9_.-]+)==([^ ;]+)( ; .*)?$")
-LOCKS = ("trusted.txt", "storm.txt")
+LOCKS = ("trusted.txt", "appliance.txt", "storm.txt")
 
 
 @pytest.mark.parametrize("name", LOCKS)
@@ -50,7 +50,16 @@ def test_readme_names_only_targets_that_exist() -> None:
     assert set(phony.group(1).split()) == targets
 
 
+def test_appliance_gets_the_versions_that_the_tests_ran_with() -> None:
+    def pins(lock: str) -> set[str]:
+        lines = (CHECKOUT / "locks" / lock).read_text("utf-8").splitlines()
+        return {line.split(" ")[0] for line in lines if "==" in line and not line.startswith(" ")}
+
+    assert pins("appliance.txt") < pins("trusted.txt")
+
+
 def test_check_of_a_clean_checkout_runs_every_test() -> None:
     script = CHECKOUT / ".ci" / "run"
     assert script.stat().st_mode & 0o111
-    assert {"make test", "make test-slow"} <= set(script.read_text().splitlines())
+    last = script.read_text().splitlines()[-1].split()
+    assert last[last.index("make") :][-3:] == ["image", "test", "test-slow"]

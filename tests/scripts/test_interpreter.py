@@ -173,6 +173,7 @@ def test_root_is_whole_or_not_there(works: bool, tmp_path: Path, monkeypatch: py
             return subprocess.run(words, capture_output=True, text=True, check=True).stdout
         made.append(words)
         program(Path(words[-1]) / "usr/bin/python3", "x")
+        program(Path(words[-1]) / "etc/fstab", "x")
         if not works:
             raise Missing("debootstrap failed: no network", "Mend it.")
         return ""
@@ -186,4 +187,5 @@ def test_root_is_whole_or_not_there(works: bool, tmp_path: Path, monkeypatch: py
         with pytest.raises(Missing, match="no network"):
             debian.make_debian(tmp_path / "root", ("python3", "libegl1"))
     assert [path.name for path in tmp_path.iterdir()] == (["root"] if works else [])
+    assert not (tmp_path / "root/etc/fstab").exists()
     assert {"--force-check-gpg", "--include=python3,libegl1"} <= set(made[0])

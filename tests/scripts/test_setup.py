@@ -26,6 +26,29 @@ def test_environment_with_the_right_stamp_is_left_alone(tmp_path: Path, monkeypa
     assert (len(called), (tmp_path / ".venv/kept").exists()) == (6, False)
 
 
+PROJECT = {"project": {"name": "a"}, "build-system": {"requires": ["b"]}, "tool": {"ruff": {"line-length": 120}}}
+
+
+@pytest.mark.parametrize(
+    ("lock", "project", "version"),
+    [
+        (b"other", PROJECT, "3.11"),
+        (b"lock", {**PROJECT, "project": {"name": "b"}}, "3.11"),
+        (b"lock", {**PROJECT, "build-system": {"requires": []}}, "3.11"),
+        (b"lock", PROJECT, "3.12"),
+    ],
+)
+def test_environment_is_made_again_when_what_it_holds_changes(
+    lock: bytes, project: dict[str, object], version: str
+) -> None:
+    assert setup.venv_stamp(lock, project, version) != setup.venv_stamp(b"lock", PROJECT, "3.11")
+
+
+def test_environment_is_kept_when_a_linters_table_changes() -> None:
+    changed = {**PROJECT, "tool": {}}
+    assert setup.venv_stamp(b"lock", changed, "3.11") == setup.venv_stamp(b"lock", PROJECT, "3.11")
+
+
 def test_half_made_environment_has_no_stamp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(command: object) -> None:
         raise Missing("pip failed.", "Mend it.")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.storm_files import storm_files, storm_patterns
 from scripts import storm_site
 from scripts.host import Missing
-from scripts.storm_site import named, named_patterns, set_up_site, stamp
+from scripts.storm_site import SITE_LOCK, named, named_patterns, set_up_packages, set_up_site, stamp, used
 
 PIP = """
 import sys, zipfile
@@ -56,13 +57,39 @@ def pip(tmp_path: Path) -> list[str]:
 
 
 def test_stamp_follows_lock_and_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = {stamp()}
-    for name in ("LOCK", "NAMED_LIST"):
-        copy = tmp_path / name
-        copy.write_bytes(getattr(storm_site, name).read_bytes() + b"# another\n")
-        monkeypatch.setattr(storm_site, name, copy)
-        seen.add(stamp())
-    assert len(seen) == 3
+    other = tmp_path / "storm.txt"
+    other.write_bytes(SITE_LOCK.read_bytes() + b"# another\n")
+    seen = {stamp(SITE_LOCK), stamp(other)}
+    other_list = tmp_path / "list"
+    other_list.write_bytes(storm_site.NAMED_LIST.read_bytes() + b"# another\n")
+    monkeypatch.setattr(storm_site, "NAMED_LIST", other_list)
+    assert len(seen | {stamp(SITE_LOCK)}) == 3
+
+
+def test_site_and_sandbox_read_the_named_list_alike(tmp_path: Path) -> None:
+    assert named_patterns() == list(storm_patterns())
+    names = [pattern.replace("/**", "/deep/er.file") for pattern in storm_patterns()]
+    for name in [*names, "bpy/lib/libembree4.so.4", "bpy/lib/usdx/a", "bpy/__init__.so"]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    found = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(name for name in found if named(name, named_patterns())) == list(storm_files(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("numpy/__init__.py", True),
+        # scipy imports every public name of numpy, this one too.
+        ("numpy/f2py/__init__.py", True),
+        ("numpy/testing/__init__.py", True),
+        ("numpy/linalg/tests/test_linalg.py", False),
+        ("flip-1.7.data/scripts/flip", False),
+        ("pydantic/__pycache__/main.cpython-313.pyc", False),
+    ],
+)
+def test_what_is_kept_of_other_wheels(name: str, kept: bool) -> None:
+    assert used(name) is kept
 
 
 def test_site_keeps_of_storms_wheel_the_named_list_alone(tmp_path: Path, pip: list[str]) -> None:
@@ -71,9 +98,11 @@ def test_site_keeps_of_storms_wheel_the_named_list_alone(tmp_path: Path, pip: li
     set_up_site(runtime, pip)
     site = runtime / "site"
     files = sorted(path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file())
-    assert files == ["bpy/lib/libusd_ms.so", "bpy/lib/usd/a/plugInfo.json", "numpy/__init__.py"]
+    assert files == ["bpy/lib/libusd_ms.so", "bpy/lib/usd/a/plugInfo.json", "numpy/__init__.py", "numpy/f2py/x.py"]
     assert sorted(path.name for path in runtime.iterdir()) == ["site", "site.stamp"]
     set_up_site(runtime, ["/nowhere/pip"])  # nothing to do, so nothing is called
+    set_up_packages(runtime, pip)
+    assert (runtime / "packages/numpy/__init__.py").is_file()
 
 
 def test_failed_fetch_leaves_the_old_site_and_no_rest(tmp_path: Path, pip: list[str]) -> None:
