@@ -36,7 +36,7 @@ UV := $(or $(shell command -v uv),.runtime/uv/bin/uv)
 COMPILE = $(UV) pip compile --generate-hashes --upgrade --no-emit-index-url --no-emit-find-links --no-header --no-annotate --quiet
 lock: setup
 	test -x "$(UV)" || { $(PYTHON) -m venv .runtime/uv && .runtime/uv/bin/pip install --quiet uv; }
-	$(COMPILE) pyproject.toml --group dev --universal --python-version 3.11 -o locks/trusted.txt
+	$(COMPILE) pyproject.toml --group dev --extra openai --extra anthropic --universal --python-version 3.11 -o locks/trusted.txt
 	$(COMPILE) pyproject.toml --universal --python-version 3.11 --constraint locks/trusted.txt -o locks/appliance.txt
 	$(COMPILE) locks/storm.in --no-deps --python-version 3.13 --python-platform x86_64-manylinux_2_28 -o locks/storm.txt
 

@@ -16,6 +16,7 @@ from appliance.errors import EXIT_VERIFICATION, ApplianceError
 from appliance.packing import appliance_version
 from appliance.render_asset import RenderRequest, render_asset
 from appliance.request import EpisodeRequest
+from judge.ports import MAX_SAMPLES
 from receipt.errors import ReceiptError
 from receipt.keys import generate_key, load_public_key
 from receipt.verify import verify_episode
@@ -67,6 +68,8 @@ def main() -> None:
 @click.option("--client", metavar="SPEC", help="Judge client: metrics, or module:factory.")
 @click.option("--authorize", metavar="CONTROLLER_ID", help="Who lets the judge run. Without it nothing is scored.")
 @click.option("--allow-fixtures", is_flag=True, help="Let fixture evidence be judged.")
+@click.option("--samples", type=click.IntRange(1, MAX_SAMPLES), default=1, help="Ask N times; the lower median counts.")
+@click.option("--both-orders", is_flag=True, help="Ask with the candidate first, too; keep only what both orders give.")
 @click.option("--policy", type=click.Choice(["scored", "acceptance"]), default="scored", show_default=True)
 @click.option("--episode", "episode_id", metavar="ID", help="Name of the episode; a random one by default.")
 @click.option("--actor-root", "actor_roots", type=FOLDER, multiple=True, help="Folder that the actor can write.")

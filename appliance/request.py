@@ -39,10 +39,20 @@ class EpisodeRequest:
     actor_remote: bool = False
     key: str | None = None
     public_key: Path | None = None
+    samples: int = 1
+    """Calls of a judge client under the scored policy; the lower median of the answers counts."""
+    both_orders: bool = False
+    """Ask as often with the candidate's pictures first."""
 
 
 def check_options(request: EpisodeRequest) -> None:
     """Trusted mode's conditions that can be told from the options alone. Raises :class:`UsageError`."""
+    if request.policy != "scored" and (request.samples != 1 or request.both_orders):
+        raise UsageError(
+            "sampling_scored_only",
+            "Only the scored policy asks a client more than once.",
+            "Leave out --samples and --both-orders, or judge with --policy scored.",
+        )
     if request.mode == "fixture":
         return
     if request.sandbox == "process":

@@ -11,7 +11,7 @@ from appliance.case import Case
 from appliance.errors import Fault
 from appliance.request import EpisodeRequest
 from judge.gates import ObjectiveGates
-from judge.ports import ControllerAuthorization, JudgeClient, ProviderConfig
+from judge.ports import ControllerAuthorization, JudgeClient, ProviderConfig, Sampling
 from judge.scored import judge_visuals
 from receipt.evidence import TrustedRenderEvidence
 
@@ -44,6 +44,7 @@ def judge_episode(
             authorization=authorization,
             client=one,
             config=config,
+            sampling=Sampling(request.samples, request.both_orders),
             allow_fixtures=request.allow_fixtures,
         )
         fault: Fault | None = "provider" if result.status == "failed" else None

@@ -47,8 +47,10 @@ def test_the_episode_is_whole_signed_and_verifies(judged: tuple[CaseFiles, int, 
 
 def test_equal_renders_give_equal_receipts_on_every_run(judged: tuple[CaseFiles, int, dict[str, Any]]) -> None:
     files, _, first = judged
-    code, second = files.run("--sandbox", "bubblewrap", "--episode", "e2", "--mode", "fixture")
+    words = ["--mode", "fixture", "--samples", "3", "--both-orders"]
+    code, second = files.run("--sandbox", "bubblewrap", "--episode", "e2", *words)
     assert (code, second["reason"]) == (0, "no_authorization")
+    assert second["verdict"]["sampling"] == {"samples": 3, "both_orders": True}
     assert second["receipt_sha256"] == first["receipt_sha256"]
 
 

@@ -31,6 +31,14 @@ def test_a_key_is_required(files: CaseFiles) -> None:
     assert (code, result["reason"]) == (2, "key_required")
 
 
+@pytest.mark.parametrize("words", [["--samples", "2"], ["--both-orders"]])
+def test_only_the_scored_policy_asks_more_than_once(files: CaseFiles, words: list[str]) -> None:
+    for mode in ("trusted", "fixture"):
+        code, result = files.run("--mode", mode, "--policy", "acceptance", *words)
+        assert (code, result["reason"]) == (2, "sampling_scored_only")
+    assert files.invoke("--samples", "0").exit_code == files.invoke("--samples", "33").exit_code == 2
+
+
 def test_the_actors_folders_have_to_be_told(files: CaseFiles) -> None:
     code, result = files.run("--sandbox", "bubblewrap", *_key(files))
     assert (code, result["reason"]) == (2, "actor_unknown")
