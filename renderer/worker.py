@@ -19,6 +19,9 @@ _GL_ENVIRONMENT = {
     # Storm gathers what it draws on several threads, in the order in which they happen to come: where two
     # surfaces meet at one depth, that order decides a pixel. One thread has one order.
     "PXR_WORK_THREAD_LIMIT": "1",
+    # llvmpipe (seen in Mesa 25.0) samples black where texture coordinates do not vary over a face, as in every
+    # palette texture, once filtering is anisotropic; with a ratio of 1 all drivers filter alike.
+    "HGI_MAX_ANISOTROPY": "1",
     # Storm compiles and pre-filters; nothing of it is kept between runs.
     "MESA_SHADER_CACHE_DISABLE": "true",
     "TF_ATTACH_DEBUGGER_ON_ERROR": "0",

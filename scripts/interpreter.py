@@ -35,7 +35,7 @@ _STARTER = """\
 # Python 3.13 and Mesa of the Debian root beside this file, over this machine's /usr, for one process.
 if [ "$(id -u)" = 0 ]; then as=; else as=--map-root-user; fi
 exec unshare $as --mount --propagation private -- \\
-    /bin/sh -c 'mount --bind "$0/usr" /usr && exec /usr/bin/python3 "$@"' "${0%/*}/root" "$@"
+    /bin/sh -c 'mount --bind "$0/usr" /usr && unset PWD && exec /usr/bin/python3 "$@"' "${0%/*}/root" "$@"
 """
 
 

@@ -6,12 +6,14 @@ independent OpenUSD of another release.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdLux, UsdShade, UsdUtils, Vt
 
 from tests.storm import Drawn, draw
@@ -407,38 +409,69 @@ def test_a_tiny_thing_and_a_site_are_framed_alike() -> None:
     assert close_picture(pictures[0], pictures[1], levels=1)
 
 
-def test_a_texture_in_a_package_is_drawn_and_a_missing_one_is_told(tmp_path: Path) -> None:
-    from PIL import Image
-
-    Image.new("RGB", (4, 4), (20, 40, 220)).save(tmp_path / "blue.png")
-    made = Usd.Stage.CreateNew(str(tmp_path / "a.usda"))
-    made.SetDefaultPrim(UsdGeom.Xform.Define(made, "/World").GetPrim())
-    mesh = box(made, "/World/Box", (1, 1, 1))
-    painted = material(made, "/World/Mat", RED)
-    texture = UsdShade.Shader.Define(made, "/World/Mat/Texture")
+def textured_box(
+    on: Usd.Stage, coordinates: list[tuple[float, float]], interpolation: str, file: str = "./blue.png"
+) -> None:
+    """A box whose colour is read from ``file`` at the given coordinates."""
+    mesh = box(on, "/World/Box", (1, 1, 1))
+    painted = material(on, "/World/Mat", RED)
+    texture = UsdShade.Shader.Define(on, "/World/Mat/Texture")
     texture.CreateIdAttr("UsdUVTexture")
-    texture.CreateInput("file", Sdf.ValueTypeNames.Asset).Set("./blue.png")
+    texture.CreateInput("file", Sdf.ValueTypeNames.Asset).Set(file)
     colour = texture.CreateOutput("rgb", Sdf.ValueTypeNames.Float3)
-    reader = UsdShade.Shader.Define(made, "/World/Mat/Reader")
+    reader = UsdShade.Shader.Define(on, "/World/Mat/Reader")
     reader.CreateIdAttr("UsdPrimvarReader_float2")
     reader.CreateInput("varname", Sdf.ValueTypeNames.String).Set("st")
     place = reader.CreateOutput("result", Sdf.ValueTypeNames.Float2)
     texture.CreateInput("st", Sdf.ValueTypeNames.Float2).ConnectToSource(reader.ConnectableAPI(), place.GetBaseName())
     api = UsdGeom.PrimvarsAPI(mesh)
-    api.CreatePrimvar("st", Sdf.ValueTypeNames.TexCoord2fArray, "vertex").Set([Gf.Vec2f(0.5, 0.5)] * 8)
-    surface = UsdShade.Shader.Get(made, "/World/Mat/Surface")
+    st = api.CreatePrimvar("st", Sdf.ValueTypeNames.TexCoord2fArray, interpolation)
+    st.Set([Gf.Vec2f(*one) for one in coordinates])
+    surface = UsdShade.Shader.Get(on, "/World/Mat/Surface")
     surface.GetInput("diffuseColor").ConnectToSource(texture.ConnectableAPI(), colour.GetBaseName())
     UsdShade.MaterialBindingAPI.Apply(mesh.GetPrim()).Bind(painted)
-    made.GetRootLayer().Save()
+
+
+def blue_png() -> bytes:
+    image = io.BytesIO()
+    Image.new("RGB", (4, 4), (20, 40, 220)).save(image, "PNG")
+    return image.getvalue()
+
+
+def blue_share(drawn: Drawn) -> float:
+    assert drawn.refused is None, drawn.refused
+    middle = drawn.frames["front.beauty"][60:100, 60:100].astype(int)
+    return float((middle[..., 2] > middle[..., 0] + 40).mean())
+
+
+def test_a_texture_in_a_package_is_drawn_and_a_missing_one_is_told(tmp_path: Path) -> None:
+    (tmp_path / "blue.png").write_bytes(blue_png())
+    made = stage()
+    textured_box(made, [(x, y) for x in (0, 1) for y in (0, 1)] * 2, "vertex")
+    made.GetRootLayer().Export(str(tmp_path / "a.usda"))
     assert UsdUtils.CreateNewUsdzPackage(str(tmp_path / "a.usda"), str(tmp_path / "a.usdz"))
     packed = draw({"a.usdz": (tmp_path / "a.usdz").read_bytes()}, "a.usdz")
-    assert packed.refused is None, packed.refused
     assert "unresolved_texture" not in packed.codes
-    middle = packed.frames["front.beauty"][60:100, 60:100].astype(int)
-    assert (middle[..., 2] > middle[..., 0] + 40).mean() > 0.9
-    bare = draw({"a.usda": (tmp_path / "a.usda").read_bytes()}, "a.usda")
+    assert blue_share(packed) > 0.9
+    bare = draw_stage(made)
     assert bare.facts is not None
     assert [note.subject for note in bare.facts.notes if note.code == "unresolved_texture"] == ["./blue.png"]
+
+
+@pytest.mark.parametrize(
+    ("coordinates", "interpolation"),
+    [
+        ([(0.5, 0.5)], "constant"),
+        ([(0.3, 0.7)] * 8, "vertex"),
+        ([(0.1 + corner // 4 * 0.15, 0.5) for corner in range(24)], "faceVarying"),
+    ],
+)
+def test_a_texture_is_drawn_where_its_coordinates_do_not_vary(
+    coordinates: list[tuple[float, float]], interpolation: str
+) -> None:
+    made = stage()
+    textured_box(made, coordinates, interpolation)
+    assert blue_share(draw({"a.usda": text(made), "blue.png": blue_png()}, "a.usda")) > 0.9
 
 
 MATERIALX = """#usda 1.0
