@@ -447,7 +447,7 @@ def blue_share(drawn: Drawn) -> float:
 def test_a_texture_in_a_package_is_drawn_and_a_missing_one_is_told(tmp_path: Path) -> None:
     (tmp_path / "blue.png").write_bytes(blue_png())
     made = stage()
-    textured_box(made, [(x, y) for x in (0, 1) for y in (0, 1)] * 2, "vertex")
+    textured_box(made, [(x, y) for x in (0.0, 1.0) for y in (0.0, 1.0)] * 2, "vertex")
     made.GetRootLayer().Export(str(tmp_path / "a.usda"))
     assert UsdUtils.CreateNewUsdzPackage(str(tmp_path / "a.usda"), str(tmp_path / "a.usdz"))
     packed = draw({"a.usdz": (tmp_path / "a.usdz").read_bytes()}, "a.usdz")
