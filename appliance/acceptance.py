@@ -42,10 +42,12 @@ from judge.acceptance import (
     decide,
     held_to,
 )
+from judge.acceptance.clients import known_of
 from judge.acceptance.fields import ContractModel, first_problem
 from judge.errors import JudgeError
 from judge.gates import ObjectiveGates
 from judge.ports import ControllerAuthorization, JudgeClient, ProviderConfig
+from judge.result import ControlsRecord
 from judge.rubric import default_rubric
 from judge.scored import why_not
 from receipt.digests import canonical_json, sha256_hex
@@ -300,6 +302,8 @@ class AcceptanceResult(ContractModel):
     not_run_reason: str | None
     """As under the scored policy, ``gate_failed:<name>`` among them."""
     outcome: AcceptanceRecord | None
+    controls: ControlsRecord | None = None
+    """How the model's controls stood; null where nobody asked."""
 
 
 async def judge_with_confirmation(
@@ -339,7 +343,7 @@ async def _judge_once(judge: Judge, request: JudgeRequest, timeout_seconds: floa
             code=error.code, message=error.message, fault=error.fault or "infrastructure", call=None
         )
     except JudgeError as error:
-        failure = TechnicalFailure(code=error.code, message=error.message, fault="provider", call=None)
+        failure = TechnicalFailure(code=error.code, message=error.message, fault="provider", call=known_of(error))
     except TimeoutError:
         message = f"The judgment timed out; its limit was {timeout_seconds:g} seconds."
         failure = TechnicalFailure(code="provider_timeout", message=message, fault="provider", call=None)

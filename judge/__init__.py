@@ -20,6 +20,7 @@ from judge.acceptance import (
     hash_image_bytes,
 )
 from judge.errors import JudgeError
+from judge.failures import ProviderFailure
 from judge.gates import ObjectiveGates, parse_objective
 from judge.ports import (
     ControllerAuthorization,
@@ -53,6 +54,7 @@ __all__ = [
     "LabelledImage",
     "ObjectiveGates",
     "ProviderConfig",
+    "ProviderFailure",
     "ProviderRequest",
     "ProviderResponse",
     "Rubric",

@@ -10,6 +10,7 @@ import threading
 from typing import Any
 
 from judge.errors import ReplyError
+from judge.failures import FAILURES, ProviderFailure
 from judge.parsing import clean_text
 from judge.ports import JudgeClient, ProviderConfig, ProviderRequest, ProviderResponse, Usage
 
@@ -45,15 +46,23 @@ def call(client: JudgeClient, request: ProviderRequest) -> ProviderResponse:
     except queue.Empty as error:
         raise _timeout(request) from error
     if not succeeded:
-        if isinstance(answer, TimeoutError):
-            raise _timeout(request) from answer
-        # The kind of failure and no more: a client's own words may hold addresses and keys.
-        raise ReplyError(
-            "provider_error", f"The provider failed: {clean_text(type(answer).__name__, 100)}."
-        ) from answer
+        raise failure_of(answer, request) from None
     if type(answer) is not ProviderResponse:
         raise ReplyError("provider_type", "The client did not return a ProviderResponse.")
     return answer
+
+
+def failure_of(error: BaseException, request: ProviderRequest) -> ReplyError:
+    """What a client raised, as the record has it: a reason of the closed list, and none of the client's own words.
+
+    The error itself is no cause of what is returned: a log of it may hold addresses and keys.
+    """
+    if isinstance(error, TimeoutError):
+        return _timeout(request)
+    if isinstance(error, ProviderFailure) and isinstance(error.code, str) and error.code in FAILURES:
+        known = error.known if type(error.known) is ProviderResponse else None
+        return ReplyError(error.code, FAILURES[error.code], known)
+    return ReplyError("provider_error", f"The provider failed: {clean_text(type(error).__name__, 100)}.")
 
 
 async def _wait(answer: Any, seconds: float) -> Any:

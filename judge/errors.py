@@ -31,7 +31,11 @@ class ObjectiveError(JudgeError):
 
 
 class ReplyError(JudgeError):
-    """A provider's answer that cannot be used; ``code`` is the reason that the result carries."""
+    """A provider's answer that cannot be used; ``code`` is the reason that the result carries.
 
-    def __init__(self, code: str, message: str) -> None:
+    ``known`` is what came back all the same, a ``ProviderResponse`` or None.
+    """
+
+    def __init__(self, code: str, message: str, known: object = None) -> None:
         super().__init__(code, message, "Judge again, or choose another model.")
+        self.known = known

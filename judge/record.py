@@ -16,6 +16,7 @@ from judge.ports import ControllerAuthorization, Order, ProviderConfig, Provider
 from judge.request import input_sha256
 from judge.result import (
     CallRecord,
+    ControlsRecord,
     CriterionRecord,
     ProviderRecord,
     RendererRecord,
@@ -62,6 +63,7 @@ class Judgment:
     config: ProviderConfig | None
     rubric: Rubric
     sampling: Sampling
+    controls: ControlsRecord | None = None
     calls: list[Call] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -103,6 +105,7 @@ class Judgment:
             usage=_total([_usage(one.response) for one in calls]),
             calls=tuple(_call(one) for one in calls),
             sidecar=_plain(first.sidecar) if first is not None else None,
+            controls=self.controls,
             started=self.started,
             finished=_now(),
         )

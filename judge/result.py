@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from judge.conditions import WORDS
+from judge.failures import FAILURES
 from judge.gates import GATES
 from judge.parsing import MAX_OBSERVATION
 from judge.ports import MAX_SAMPLES, Order
@@ -18,11 +19,9 @@ SCHEMA_ID: Final = "visual-judge-result-v1"
 
 NOT_RUN: Final = (*(word for word in WORDS if word != "gate_failed"), *(f"gate_failed:{gate}" for gate in GATES))
 FAILED: Final = (
-    "provider_timeout",
-    "provider_error",
+    *FAILURES,
     "provider_type",
     "reply_empty",
-    "reply_too_big",
     "reply_not_json",
     "reply_invalid",
     "served_model_missing",
@@ -122,6 +121,16 @@ class CallRecord(Part):
     """By criterion; null where the reply could not be used."""
 
 
+class ControlsRecord(Part):
+    """How the model's controls stood when it was asked; what they are is the appliance's affair."""
+
+    status: Literal["passed", "exempt", "uncontrolled"]
+    """``exempt`` is what is no model; ``uncontrolled`` is a model that was asked without a passing record."""
+    record_sha256: Sha256 | None = None
+    """Of the record's file."""
+    expires: Time | None = None
+
+
 class VisualJudgeResult(Part):
     """One judgment. ``score`` is null unless ``status`` is ``scored``."""
 
@@ -154,6 +163,8 @@ class VisualJudgeResult(Part):
     calls: tuple[CallRecord, ...]
     sidecar: dict[str, Any] | None = None
     """Further measurements by the first call's client, for people; never part of the score."""
+    controls: ControlsRecord | None = None
+    """Null where nobody asked for controls."""
     started: Time
     finished: Time
 

@@ -11,10 +11,18 @@ from judge.conditions import WORDS, why_not
 from judge.errors import ReplyError
 from judge.gates import ObjectiveGates
 from judge.parsing import CriterionReply, parse_reply, raw_reply, reply_bytes
-from judge.ports import ControllerAuthorization, JudgeClient, Order, ProviderConfig, ProviderRequest, Sampling
+from judge.ports import (
+    ControllerAuthorization,
+    JudgeClient,
+    Order,
+    ProviderConfig,
+    ProviderRequest,
+    ProviderResponse,
+    Sampling,
+)
 from judge.record import Answer, Call, Judgment
 from judge.request import build_request, has_evidence, input_sha256
-from judge.result import VisualJudgeResult
+from judge.result import ControlsRecord, VisualJudgeResult
 from judge.rubric import Rubric, default_rubric
 from judge.sampling import combine, orders
 from judge.scoring import weighted_score
@@ -33,15 +41,16 @@ def judge_visuals(
     rubric: Rubric | None = None,
     sampling: Sampling | None = None,
     allow_fixtures: bool = False,
+    controls: ControlsRecord | None = None,
 ) -> VisualJudgeResult:
-    """One scored judgment of verified evidence; without ``rubric`` under the frozen one.
+    """One scored judgment of verified evidence; without ``rubric`` under the frozen one. ``controls`` is recorded.
 
     Never raises for what a provider does: every failure is a result without a score. Raises
     ``TypeError`` where ``evidence`` is not what the loader returns.
     """
     if evidence is not None and not isinstance(evidence, TrustedRenderEvidence):
         raise TypeError("evidence must come from load_trusted_render_evidence")
-    judgment = Judgment(evidence, authorization, config, rubric or default_rubric(), sampling or Sampling())
+    judgment = Judgment(evidence, authorization, config, rubric or default_rubric(), sampling or Sampling(), controls)
     reason = why_not(
         evidence=evidence,
         objective=objective,
@@ -97,7 +106,11 @@ def _ask(
     """One call, its record filled as far as it gets, so that a failure keeps what is known of it."""
     record = Call(order, request.request_sha256)
     judgment.calls.append(record)
-    record.response = call(client, request)
+    try:
+        record.response = call(client, request)
+    except ReplyError as error:
+        record.response = error.known if isinstance(error.known, ProviderResponse) else None
+        raise
     record.reply = raw_reply(record.response.reply)
     data = reply_bytes(record.reply)
     check_served_model(record.response, config)

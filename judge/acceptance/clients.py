@@ -23,7 +23,7 @@ from judge.acceptance.reply import (
 )
 from judge.acceptance.request import ImageRole
 from judge.acceptance.versions import PACKAGE_VERSION
-from judge.calling import call, check_served_model, checked_usage
+from judge.calling import call, check_served_model, checked_usage, failure_of
 from judge.errors import JudgeError, ReplyError
 from judge.ports import JudgeClient, LabelledImage, ProviderConfig, ProviderRequest, ProviderResponse
 from receipt.digests import canonical_json, sha256_hex
@@ -99,6 +99,14 @@ def evaluator_usage(response: ProviderResponse) -> EvaluatorUsage:
         total_tokens=usage.total_tokens,
         cost_usd=usage.cost_usd,
     )
+
+
+def known_of(error: JudgeError) -> EvaluatorCall | None:
+    """What is known of a call that failed, usage above all; None where nothing came back."""
+    known = error.known if isinstance(error, ReplyError) else None
+    if not isinstance(known, ProviderResponse):
+        return None
+    return EvaluatorCall(metadata=None, usage=evaluator_usage(known))
 
 
 def provider_request(request: EvaluatorRequest, config: ProviderConfig) -> ProviderRequest:
@@ -180,19 +188,15 @@ def _labelled(item: EvidenceItem, number: int) -> LabelledImage:
 async def complete(client: JudgeClient, request: ProviderRequest) -> ProviderResponse:
     """One call of a client of either kind, never repeated, under the request's timeout.
 
-    :raises ReplyError: ``provider_timeout``, ``provider_error`` or ``provider_type``.
+    :raises ReplyError: ``provider_type``, or one of :data:`judge.failures.FAILURES`.
     """
     if not inspect.iscoroutinefunction(client.complete):
         return await _on_daemon_thread(lambda: call(client, request))
     try:
         async with asyncio.timeout(request.timeout_seconds):
             answer: object = await client.complete(request, timeout_seconds=request.timeout_seconds)
-    except TimeoutError as error:
-        raise ReplyError(
-            "provider_timeout", f"The provider did not answer within {request.timeout_seconds:g} seconds."
-        ) from error
-    except Exception as error:
-        raise ReplyError("provider_error", f"The provider failed: {type(error).__name__}.") from error
+    except Exception as error:  # noqa: BLE001 - a client may raise anything
+        raise failure_of(error, request) from None
     if not isinstance(answer, ProviderResponse):
         raise ReplyError("provider_type", "The client did not return a ProviderResponse.")
     return answer

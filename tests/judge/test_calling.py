@@ -14,6 +14,7 @@ import pytest
 
 from judge.calling import check_served_model, checked_usage
 from judge.errors import ReplyError
+from judge.failures import FAILURES, ProviderFailure
 from judge.ports import ProviderConfig, ProviderRequest, ProviderResponse, Usage
 from judge.result import FAILED
 from receipt.evidence import TrustedRenderEvidence
@@ -177,8 +178,31 @@ def test_anything_but_a_response_is_refused(evidence: TrustedRenderEvidence, kin
 def test_the_reasons_for_a_failure_are_a_closed_list() -> None:
     assert set(FAILED) == {
         "provider_timeout", "provider_error", "provider_type", "reply_empty", "reply_too_big", "reply_not_json",
-        "reply_invalid", "served_model_missing", "served_model_mismatch",
+        "reply_invalid", "served_model_missing", "served_model_mismatch", "provider_unreachable",
+        "provider_unavailable", "provider_rate_limited", "provider_credentials", "provider_rejected",
+        "provider_malformed", "reply_refused", "reply_truncated",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize("code", sorted(FAILURES))
+def test_a_client_may_name_its_failure_and_what_is_known_is_kept(
+    evidence: TrustedRenderEvidence, kind: type[Client], code: str
+) -> None:
+    known = response("key sk-secret-1", provider_request_id="r-9")
+    result = judged(evidence, kind(_raise(ProviderFailure(code, known))))
+    assert (result.status, result.reason, result.detail, result.score) == ("failed", code, FAILURES[code], None)
+    assert result.usage is not None and result.usage.total_tokens == 120
+    assert result.provider is not None
+    assert (result.provider.served_model, result.provider.provider_request_id) == (MODEL, "r-9")
+    assert result.response_sha256 is None
+    assert "sk-secret" not in result.model_dump_json()
+
+
+@pytest.mark.parametrize("code", ["own_code", "served_model_mismatch", "", None, 5, ["provider_error"]])
+def test_a_failure_that_is_on_no_list_has_no_name(evidence: TrustedRenderEvidence, code: Any) -> None:
+    result = judged(evidence, Client(_raise(ProviderFailure(code, "nothing known"))))  # type: ignore[arg-type]
+    assert (result.reason, result.usage) == ("provider_error", None)
 
 
 def test_no_thread_to_be_had_is_the_calls_failure(

@@ -20,7 +20,7 @@ from receipt.digests import sha256_hex
 from receipt.evidence import TrustedRenderEvidence
 from tests.judge.scored_kit import CONFIG, IDS, MODEL, Client, judged, reply, response
 
-FROZEN = "df322184564233472e3174e3fa9260d69eaaafe02cd684be3ca7d2d2d2c1e3c5"
+FROZEN = "6fea1a45629ecea78acb5ad9924f7dadf24eb0fde95061c9be0082eeb5cc564d"
 
 
 def test_the_schema_is_frozen_and_the_models_own() -> None:
@@ -92,6 +92,7 @@ def test_a_result_records_everything_that_the_contract_names(evidence: TrustedRe
             }
         ],
         "sidecar": None,
+        "controls": None,
     }
 
 
@@ -186,7 +187,7 @@ def test_a_result_speaks_of_nothing_but_the_visual(evidence: TrustedRenderEviden
     assert set(frozen_schema()["properties"]) == {
         "schema", "kind", "status", "reason", "detail", "score", "score_exact", "case_id", "receipt_sha256",
         "controller_id", "provider", "rubric", "renderer", "sampling", "input_sha256", "request_sha256",
-        "response_sha256", "criteria", "usage", "calls", "sidecar", "started", "finished",
+        "response_sha256", "criteria", "usage", "calls", "sidecar", "controls", "started", "finished",
     }  # fmt: skip
 
 
