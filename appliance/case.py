@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from appliance.errors import UsageError
+from receipt.errors import FormatError
+from receipt.strict_json import parse_object
 
 _MAX_BYTES = 1 << 20
 _ID = r"^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$"
@@ -42,7 +43,7 @@ class LoadedCase(BaseModel):
 
 def valid_id(text: str) -> bool:
     """May this be a case's or an episode's id? The rule that the store has, too."""
-    return re.match(_ID, text) is not None
+    return re.fullmatch(_ID, text) is not None
 
 
 def read_bounded(path: Path, what: str) -> bytes:
@@ -62,13 +63,13 @@ def read_bounded(path: Path, what: str) -> bytes:
 def load_case(path: Path) -> LoadedCase:
     """Reads a case file. Raises :class:`UsageError` with the field that is wrong."""
     try:
-        case = Case.model_validate(json.loads(read_bounded(path, "case")))
+        case = Case.model_validate(parse_object(read_bounded(path, "case"), max_bytes=_MAX_BYTES))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise UsageError(
             "case_malformed", f"The case file is wrong at {where or 'its top'}: {first['msg']}.", "Correct the file."
         ) from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError("case_malformed", f"The case file is no JSON: {error}.", "Correct the file.") from error
+    except FormatError as error:
+        raise UsageError("case_malformed", f"The case file is wrong: {error.message}", "Correct the file.") from error
     return LoadedCase(case=case, reference=path.resolve().parent / case.reference)

@@ -41,8 +41,10 @@ class VerificationError(ReceiptError):
 class EvidenceError(ReceiptError):
     """Evidence that the loader does not accept."""
 
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(code, message, "Do not judge this evidence; render the episode again.")
+    def __init__(
+        self, code: str, message: str, remedy: str = "Do not judge this evidence; render the episode again."
+    ) -> None:
+        super().__init__(code, message, remedy)
 
 
 class PlaceError(ReceiptError):

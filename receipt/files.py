@@ -14,15 +14,17 @@ _MAX_ENTRIES: Final = 16384
 _MAX_DEPTH: Final = 32
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
+_NAME: Final = "Name the folder of one episode, ROOT/CASE/EPISODE."
+
 
 def open_folder(folder: Path) -> int:
     """A descriptor of a folder that is no link. The caller closes it. Raises :class:`EvidenceError`."""
     try:
         return os.open(folder, _FOLDER)
     except FileNotFoundError as error:
-        raise EvidenceError("root_missing", f"There is no folder {str(folder)!r}.") from error
+        raise EvidenceError("root_missing", f"There is no folder {str(folder)!r}.", _NAME) from error
     except (OSError, ValueError) as error:
-        raise EvidenceError("root_not_folder", f"{str(folder)!r} cannot be opened as a plain folder.") from error
+        raise EvidenceError("root_not_folder", f"{str(folder)!r} cannot be opened as a plain folder.", _NAME) from error
 
 
 def read_confined(root: int, relative: str, limit: int) -> bytes:

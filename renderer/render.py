@@ -22,7 +22,7 @@ from renderer.pixels import srgb_decode
 from renderer.profile import LoadedProfile
 from renderer.protocol import Camera, Cameras, Done, Facts, Frame, Hello, Job, Note, encode_header
 from renderer.rig import rig_from_stage
-from renderer.stage import Census, OpenedStage, meters_per_unit, refuse_instancer_cycles, take_census
+from renderer.stage import Census, OpenedStage, check_instancers, meters_per_unit, take_census
 
 _MAX_NOTES = 200
 
@@ -81,12 +81,12 @@ def _prepare(job: Job, loaded: LoadedProfile, folder: Path, clock: Clock) -> Sce
     stage = opened.stage
     scale = meters_per_unit(stage)
     census = take_census(stage, profile.budget)
-    refuse_instancer_cycles(stage)
-    clock.lap("open")
-    notes = neutralise(opened)
     start = profile.engine.time_code
     # A numeric time code gives the default where there are no samples, and clamps where there are.
     time_code = Usd.TimeCode(stage.GetStartTimeCode() if start is None else start)
+    check_instancers(stage, time_code, profile.budget)
+    clock.lap("open")
+    notes = neutralise(opened)
     ruler = Ruler(stage, time_code, rig_from_stage(stage, scale), profile.budget)
     measured = ruler.measure()
     outline = measured.outline
@@ -114,7 +114,7 @@ def _draw(scene: Scene, painter: Painter, loaded: LoadedProfile, out: BinaryIO, 
     for pass_name in profile.image.passes:
         if pass_name == "clay":
             red, green, blue = (srgb_decode(level) for level in profile.look.clay_srgb)
-            make_clay(scene.opened.stage, (red, green, blue))
+            make_clay(scene.opened.stage, (red, green, blue), scene.time_code)
         for camera in scene.cameras:
             image = painter.frame(camera, pass_name)
             frame = Frame(

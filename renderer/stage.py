@@ -197,18 +197,23 @@ def take_census(stage: Usd.Stage, budget: Budget) -> Census:
     return census
 
 
-def refuse_instancer_cycles(stage: Usd.Stage) -> None:
-    """Storm recurses without end where a point instancer draws itself. Raises :class:`AssetError`."""
+def check_instancers(stage: Usd.Stage, time: Usd.TimeCode, budget: Budget) -> None:
+    """Storm recurses without end where a point instancer draws itself, and nesting multiplies.
+
+    Raises :class:`AssetError` for a cycle, and for more instances in all than the budget has points.
+    """
     targets: dict[Sdf.Path, list[Sdf.Path]] = {}
+    counts: dict[Sdf.Path, int] = {}
     for prim in Usd.PrimRange.Stage(stage, Usd.TraverseInstanceProxies(Usd.PrimIsActive)):
         if prim.IsA(UsdGeom.PointInstancer):
-            relation = UsdGeom.PointInstancer(prim).GetPrototypesRel()
-            targets[prim.GetPath()] = list(relation.GetForwardedTargets())
+            instancer = UsdGeom.PointInstancer(prim)
+            targets[prim.GetPath()] = list(instancer.GetPrototypesRel().GetForwardedTargets())
+            counts[prim.GetPath()] = len(instancer.GetProtoIndicesAttr().Get(time) or ())
     below = {
         path: [other for other in targets for target in wanted if other.HasPrefix(target)]
         for path, wanted in targets.items()
     }
-    done: set[Sdf.Path] = set()
+    drawn: dict[Sdf.Path, int] = {}
     for start, first in below.items():
         stack = [(start, iter(first))]
         on_way = {start}
@@ -217,7 +222,7 @@ def refuse_instancer_cycles(stage: Usd.Stage) -> None:
             following = next(rest, None)
             if following is None:
                 on_way.discard(path)
-                done.add(path)
+                drawn[path] = counts[path] * max(1, sum(drawn[other] for other in below[path]))
                 stack.pop()
             elif following in on_way:
                 raise AssetError(
@@ -225,9 +230,15 @@ def refuse_instancer_cycles(stage: Usd.Stage) -> None:
                     f"The point instancer {str(following)[-300:]} draws itself: it lies below its own prototype.",
                     "Move the prototypes out of the cycle.",
                 )
-            elif following not in done:
+            elif following not in drawn:
                 on_way.add(following)
                 stack.append((following, iter(below[following])))
+    if sum(drawn.values()) > budget.max_points:
+        raise AssetError(
+            "too_many_instances",
+            f"The point instancers draw more than {budget.max_points:,} instances.",
+            "Instance less, or nest point instancers less deeply.",
+        )
 
 
 def meters_per_unit(stage: Usd.Stage) -> float:

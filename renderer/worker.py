@@ -25,6 +25,7 @@ _GL_ENVIRONMENT = {
     # Storm compiles and pre-filters; nothing of it is kept between runs.
     "MESA_SHADER_CACHE_DISABLE": "true",
     "TF_ATTACH_DEBUGGER_ON_ERROR": "0",
+    "TF_ENV_SETTING_ALERTS_ENABLED": "0",
 }
 
 

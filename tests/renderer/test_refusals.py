@@ -26,6 +26,17 @@ CYCLE = """def Xform "World" { def Sphere "Ball" { def PointInstancer "PI" {
     rel prototypes = </World/Ball>
 } } }
 """
+TIMES = f"""int[] protoIndices = [{", ".join(["0"] * 100)}]
+    point3f[] positions = [{", ".join(f"({i}, 0, 0)" for i in range(100))}]"""
+MULTIPLIED = f"""def Xform "World" {{ def Sphere "Ball" {{ }}
+    def PointInstancer "A" {{ {TIMES}
+    rel prototypes = </World/Ball>
+}} def PointInstancer "B" {{ {TIMES}
+    rel prototypes = </World/A>
+}} def PointInstancer "C" {{ {TIMES}
+    rel prototypes = </World/B>
+}} }}
+"""
 GUIDE = 'def Xform "World" { def Cube "C" { uniform token purpose = "guide" } }\n'
 ESCAPE = """def Xform "World" {
     def "A" ( references = @/etc/hostname@ ) {}
@@ -48,6 +59,7 @@ MANY = 'def Xform "World" {' + "".join(f'def Xform "x{i}" {{}}\n' for i in range
         ({"a.usda": usda(GUIDE)}, "no_geometry", "no visible geometry"),
         ({"a.usda": usda(NESTED)}, "too_deep", "512 levels"),
         ({"a.usda": usda(CYCLE)}, "instancer_cycle", "draws itself"),
+        ({"a.usda": usda(MULTIPLIED)}, "too_many_instances", "200,000"),
         ({"a.usda": usda(metadata="metersPerUnit = 0")}, "bad_meters_per_unit", "metersPerUnit"),
         ({"a.usda": usda(metadata="metersPerUnit = -1")}, "bad_meters_per_unit", "metersPerUnit"),
         ({"a.usda": usda(ESCAPE)}, "unresolved_layer", "'/etc/hostname'"),
