@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdLux, Vt
 
 from renderer.errors import AssetError
-from renderer.normals import Floats, Indices, agree, corner_normals
 from renderer.protocol import Note
 from renderer.stage import OpenedStage, asset_attributes, every_prim, outside_textures
 
@@ -23,9 +21,6 @@ _LIGHT_APIS = ("LightAPI", "MeshLightAPI", "VolumeLightAPI", "LightListAPI")
 _RESERVED = ("overrideColor", "maskColor", "maskWeight", "indicatorColor", "indicatorWeight", "wireframeColor")
 """Names of Storm's own shaders: a primvar of such a name breaks the program, and its prim vanishes."""
 _CLAY_BLOCKS = ("displayOpacity", "displayMetallic", "displayRoughness")
-_NORMALS = ("normals", "primvars:normals")
-
-_Edit = tuple[Sdf.PrimSpec, str, Sdf.ValueTypeName, Any, str | None]
 
 
 def _strongest(prim: Usd.Prim) -> Sdf.PrimSpec | None:
@@ -180,79 +175,28 @@ def drop_draw_modes(stage: Usd.Stage) -> list[str]:
     return [path for path, spec in specs if spec is not None]
 
 
-def make_clay(stage: Usd.Stage, colour: tuple[float, float, float], time: Usd.TimeCode) -> None:
+def make_clay(stage: Usd.Stage, colour: tuple[float, float, float]) -> None:
     """One opaque colour (linear) for everything, to be drawn with scene materials switched off.
 
-    Without this ``displayColor`` would paint, ``displayOpacity`` hide and authored normals shade, in a pass
-    that is there to show shape and nothing else.
+    Without this ``displayColor`` would paint and ``displayOpacity`` hide, in a pass that is there
+    to show shape and nothing else.
     """
     value, block = Vt.Vec3fArray([Gf.Vec3f(*colour)]), Sdf.ValueBlock()
-    work: list[_Edit] = []
+    work: list[tuple[Sdf.PrimSpec, str, Sdf.ValueTypeName, Any]] = []
     for prim in every_prim(stage):
         spec = _strongest(prim)
         if spec is None:
             continue
         if prim.IsA(UsdGeom.Gprim):
-            work.append((spec, "primvars:displayColor", Sdf.ValueTypeNames.Color3fArray, value, "constant"))
-            work.append((spec, "primvars:displayColor:indices", Sdf.ValueTypeNames.IntArray, block, None))
+            work.append((spec, "primvars:displayColor", Sdf.ValueTypeNames.Color3fArray, value))
+            work.append((spec, "primvars:displayColor:indices", Sdf.ValueTypeNames.IntArray, block))
         elif prim.GetAttribute("primvars:displayColor").HasAuthoredValue():
-            work.append((spec, "primvars:displayColor", Sdf.ValueTypeNames.Color3fArray, block, None))
+            work.append((spec, "primvars:displayColor", Sdf.ValueTypeNames.Color3fArray, block))
         for name in _CLAY_BLOCKS:
             if prim.GetAttribute(f"primvars:{name}").HasAuthoredValue():
-                work.append((spec, f"primvars:{name}", Sdf.ValueTypeNames.FloatArray, block, None))
-        work += _clay_normals(prim, spec, time)
+                work.append((spec, f"primvars:{name}", Sdf.ValueTypeNames.FloatArray, block))
     with Sdf.ChangeBlock():
-        for spec, name, type_name, content, interpolation in work:
+        for spec, name, type_name, content in work:
             _attribute(spec, name, type_name, content)
-            if interpolation:
-                spec.attributes[name].SetInfo("interpolation", interpolation)
-
-
-def _clay_normals(prim: Usd.Prim, spec: Sdf.PrimSpec, time: Usd.TimeCode) -> list[_Edit]:
-    """Puts normals of the mesh's own shape in the place of authored ones; elsewhere there are none to replace."""
-    named = [name for name in _NORMALS if prim.GetAttribute(name).HasAuthoredValue()]
-    if not named or not (prim.IsA(UsdGeom.Mesh) or prim.IsA(UsdGeom.NurbsPatch)):
-        return []
-    kind = Sdf.ValueTypeNames.Normal3fArray
-    work: list[_Edit] = [(spec, name, kind, Sdf.ValueBlock(), None) for name in named]
-    work.append((spec, "primvars:normals:indices", Sdf.ValueTypeNames.IntArray, Sdf.ValueBlock(), None))
-    mesh = UsdGeom.Mesh(prim)
-    # Storm makes those of a subdivided or skinned mesh itself.
-    plain = mesh and mesh.GetSubdivisionSchemeAttr().Get() == UsdGeom.Tokens.none
-    if not plain or prim.GetAttribute("primvars:skel:jointIndices").HasAuthoredValue():
-        return work
-    points: Floats = np.array(mesh.GetPointsAttr().Get(time) or [], dtype=np.float32).reshape(-1, 3)
-    counts: Indices = np.array(mesh.GetFaceVertexCountsAttr().Get(time) or [], dtype=np.int64)
-    indices: Indices = np.array(mesh.GetFaceVertexIndicesAttr().Get(time) or [], dtype=np.int64)
-    normals = corner_normals(points, counts, indices)
-    if normals is None:
-        return work
-    authored = _authored_normals(mesh, time, counts, indices)
-    if authored is not None:
-        turned = not agree(normals, authored)
-    else:
-        turned = mesh.GetOrientationAttr().Get() == UsdGeom.Tokens.leftHanded
-    made = Vt.Vec3fArray.FromNumpy(-normals if turned else normals)
-    work[-1:] = [(spec, "primvars:normals", kind, made, UsdGeom.Tokens.faceVarying), work[-1]]
-    return work
-
-
-def _authored_normals(mesh: UsdGeom.Mesh, time: Usd.TimeCode, counts: Indices, indices: Indices) -> Floats | None:
-    """The authored normals, one a face corner, as Storm would take them; None where they do not fit the mesh."""
-    primvar = UsdGeom.PrimvarsAPI(mesh).GetPrimvar("normals")
-    if primvar and primvar.HasAuthoredValue():
-        found, interpolation = primvar.ComputeFlattened(time), primvar.GetInterpolation()
-    else:
-        found, interpolation = mesh.GetNormalsAttr().Get(time), mesh.GetNormalsInterpolation()
-    if found is None:
-        return None
-    values = np.array(found, dtype=np.float32).reshape(-1, 3)
-    if interpolation == UsdGeom.Tokens.faceVarying:
-        spread = values
-    elif interpolation == UsdGeom.Tokens.uniform:
-        spread = np.repeat(values, counts, axis=0) if len(values) == len(counts) else values[:0]
-    elif interpolation == UsdGeom.Tokens.constant:
-        spread = np.repeat(values[:1], len(indices), axis=0)
-    else:
-        spread = values[indices] if len(values) > indices.max() else values[:0]
-    return spread if len(spread) == len(indices) else None
+            if content is value:
+                spec.attributes[name].SetInfo("interpolation", "constant")

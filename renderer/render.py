@@ -114,7 +114,7 @@ def _draw(scene: Scene, painter: Painter, loaded: LoadedProfile, out: BinaryIO, 
     for pass_name in profile.image.passes:
         if pass_name == "clay":
             red, green, blue = (srgb_decode(level) for level in profile.look.clay_srgb)
-            make_clay(scene.opened.stage, (red, green, blue), scene.time_code)
+            make_clay(scene.opened.stage, (red, green, blue))
         for camera in scene.cameras:
             image = painter.frame(camera, pass_name)
             frame = Frame(

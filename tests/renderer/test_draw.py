@@ -16,7 +16,6 @@ import pytest
 from PIL import Image
 from pxr import Gf, Sdf, Usd, UsdGeom, UsdLux, UsdShade, UsdUtils, Vt
 
-from renderer.normals import corner_normals
 from tests.storm import Drawn, draw
 
 pytestmark = pytest.mark.storm
@@ -362,31 +361,6 @@ def test_threat_16_clay_shows_shape_and_nothing_else(change: Callable[[Usd.Stage
     drawn = _with(change)
     assert same_picture(plain_post(), drawn, ("clay",))
     assert change is _scalar_colour or not same_picture(plain_post(), drawn, ("beauty",))
-
-
-def _painted_normals(on: Usd.Stage, seed: int) -> None:
-    """Normals that would shade the post's flat faces as a relief."""
-    random = np.random.default_rng(seed)
-    for name in ("Slab", "Post"):
-        mesh = UsdGeom.Mesh.Get(on, f"/World/{name}")
-        outward = corner_normals(
-            np.array(mesh.GetPointsAttr().Get(), np.float32),
-            np.array(mesh.GetFaceVertexCountsAttr().Get(), np.int64),
-            np.array(mesh.GetFaceVertexIndicesAttr().Get(), np.int64),
-        )
-        assert outward is not None
-        painted = (outward + random.normal(size=(24, 3))).astype(np.float32)
-        painted /= np.linalg.norm(painted, axis=1, keepdims=True)
-        UsdGeom.PrimvarsAPI(mesh).CreatePrimvar("normals", Sdf.ValueTypeNames.Normal3fArray, "faceVarying").Set(
-            Vt.Vec3fArray.FromNumpy(painted)
-        )
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_threat_16_normals_shade_no_clay(seed: int) -> None:
-    drawn = _with(lambda on: _painted_normals(on, seed))
-    assert close_picture(plain_post(), drawn, "clay")
-    assert not close_picture(plain_post(), drawn, "beauty"), "they shade where the look is judged"
 
 
 def _nan_point(on: Usd.Stage) -> None:
