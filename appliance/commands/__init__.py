@@ -1,0 +1,1 @@
+"""The commands of ``render-judge``, one module each."""
